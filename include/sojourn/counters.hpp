@@ -63,7 +63,10 @@ struct counters {
   std::uint64_t copies_given = 0;       ///< Copies of objects of this rank.
   std::uint64_t copies_taken_back = 0;  ///< Copies given up because a method changes the object.
   std::uint64_t copies_evicted = 0;     ///< Copies that made room for others.
-  std::uint64_t copy_messages = 0;      ///< About copies, but for the calls that ask for them.
+  std::uint64_t objects_moved = 0;      ///< Objects that have come to this rank.
+  std::uint64_t moves_refused = 0;      ///< Objects that were asked to leave this rank, and stayed.
+  std::uint64_t calls_relayed = 0;      ///< Calls that came here after their object had left.
+  std::uint64_t copy_messages = 0;      ///< About copies and moves, but for the calls themselves.
   std::uint64_t copy_bytes = 0;
   std::uint64_t upkeep_messages = 0;  ///< What ranks tell each other for the runtime's own sake.
   std::uint64_t upkeep_bytes = 0;
@@ -73,9 +76,9 @@ struct counters {
   std::uint64_t bytes() const { return request_bytes + reply_bytes + migration_bytes; }
 
   static constexpr std::size_t count() { return sizeof(counters) / sizeof(std::uint64_t); }
-  std::array<std::uint64_t, 55> values() const {
-    static_assert(count() == 55);
-    using array = std::array<std::uint64_t, 55>;
+  std::array<std::uint64_t, 58> values() const {
+    static_assert(count() == 58);
+    using array = std::array<std::uint64_t, 58>;
     return __builtin_bit_cast(array, *this);
   }
   counters& operator-=(const counters& before);

@@ -57,12 +57,21 @@ class global_ptr {
     return p;
   }
 
-  /// The rank that owns the object; -1 when the pointer is null or to no rank's heap.
-  rank_t where() const { return detail::owner_of(address_); }
-  /// True when this rank owns the object. Costs a subtraction and a comparison.
+  /// The rank that made the object; -1 when the pointer is null or to no rank's heap.
+  rank_t home() const { return detail::owner_of(address_); }
+  /// The rank at which the object is, as far as this rank knows: home(), if it has not moved
+  /// (via::fetch). Never suspends.
+  rank_t where() const {
+    return detail::job.has_moved && address_ != 0 ? detail::probable_place(address_) : home();
+  }
+  /// True when this rank made the object. Costs a subtraction and a comparison.
   bool is_local() const { return detail::is_here(address_); }
-  /// The object itself. Requires: is_local().
-  T* local() const { return reinterpret_cast<T*>(address_); }
+  /// The object itself. Requires: is_local(). Objects of a type for which a program uses this do
+  /// not move.
+  T* local() const {
+    (void)&detail::notes_raw_pointers<T>;
+    return reinterpret_cast<T*>(address_);
+  }
 
   constexpr std::uint64_t address() const { return address_; }
   constexpr explicit operator bool() const { return address_ != 0; }
@@ -126,10 +135,12 @@ class global_ptr {
       typename detail::method<Method>::result {
     using method = detail::checked_method<Method, T, A...>;
     if (detail::is_quick(address_)) [[likely]] {
-      return method::invoke(local(), std::forward<A>(arguments)...);
+      return method::invoke(reinterpret_cast<T*>(address_), std::forward<A>(arguments)...);
     }
     if constexpr (method::is_cacheable) {
-      if (how.how.how() == via::mechanism::cache && !detail::job.overrides) {
+      const bool wants_it_here = how.how.how() == via::mechanism::cache ||
+                                 (method::is_movable && how.how.how() == via::mechanism::fetch);
+      if (wants_it_here && !detail::job.overrides) {
         if (detail::copy_block* const copy = detail::copy_at_hand(address_, sizeof(T))) {
           ++detail::counts.cache_hits;
           return method::invoke_on_copy(copy, std::forward<A>(arguments)...);
@@ -155,7 +166,7 @@ class global_ptr {
   auto async(detail::access, A&&... arguments) const {
     using method = detail::checked_method<Method, T, A...>;
     if (detail::is_quick(address_)) [[likely]] {
-      return method::fork(local(), std::forward<A>(arguments)...);
+      return method::fork(reinterpret_cast<T*>(address_), std::forward<A>(arguments)...);
     }
     return method::start(address_, typename method::arguments(std::forward<A>(arguments)...));
   }

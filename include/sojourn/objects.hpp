@@ -38,6 +38,12 @@ void bulk_put(const void* from, std::uint64_t to, std::size_t bytes);
   return offset < job.reach_bytes && bytes <= job.reach_bytes - offset;
 }
 
+/// The object, which is on this rank and does not move any more.
+template <class T>
+T* object_at(global_ptr<T> p) {
+  return reinterpret_cast<T*>(p.address());
+}
+
 template <class T, class... A>
 global_ptr<T> make_here(A... arguments) {
   void* room = heap_allocate(sizeof(T), alignof(T));
@@ -54,15 +60,15 @@ global_ptr<T> make_here(A... arguments) {
 template <class T>
 void destroy_here(global_ptr<T> p) {
   if (job.has_copied) give_up_copies(p.address(), sizeof(T));
-  p.local()->~T();
-  heap_free(const_cast<std::remove_cv_t<T>*>(p.local()), sizeof(T), alignof(T));
+  object_at(p)->~T();
+  heap_free(const_cast<std::remove_cv_t<T>*>(object_at(p)), sizeof(T), alignof(T));
 }
 /// In checked mode: names a second destroy and a wrong type, and keeps the memory for a while.
 template <class T>
 void destroy_checked_here(global_ptr<T> p, std::size_t bytes, code_site site) {
   if (job.has_copied) give_up_copies(p.address(), bytes);
   begin_destroy(p.address(), bytes, kind_of_object<T>(), site);
-  for (std::size_t i = bytes / sizeof(T); i > 0; --i) p.local()[i - 1].~T();
+  for (std::size_t i = bytes / sizeof(T); i > 0; --i) object_at(p)[i - 1].~T();
   end_destroy(p.address(), alignof(T));
 }
 /// Not inlined, so that its return address is in the function that destroys.
@@ -71,7 +77,7 @@ template <class T>
   code_site site = site_of(__builtin_return_address(0));
   if (p.is_local()) return destroy_checked_here(p, bytes, site);
   rpc(
-      p.where(), [](global_ptr<T> q, std::size_t n, code_site s) { destroy_checked_here(q, n, s); },
+      p.home(), [](global_ptr<T> q, std::size_t n, code_site s) { destroy_checked_here(q, n, s); },
       p, bytes, site)
       .get();
 }
@@ -88,7 +94,7 @@ global_ptr<T> array_memory_here(std::size_t count) {
 template <class T>
 global_ptr<T> make_array_here(std::size_t count) {
   const global_ptr<T> array = array_memory_here<T>(count);
-  T* first = array.local();
+  T* first = object_at(array);
   std::size_t made = 0;
   try {
     for (; made < count; ++made) ::new (static_cast<void*>(first + made)) T();
@@ -104,9 +110,9 @@ global_ptr<T> make_array_here(std::size_t count) {
 template <class T>
 void destroy_array_here(global_ptr<T> p, std::size_t count) {
   if (job.has_copied) give_up_copies(p.address(), count * sizeof(T));
-  for (std::size_t i = count; i > 0; --i) p.local()[i - 1].~T();
+  for (std::size_t i = count; i > 0; --i) object_at(p)[i - 1].~T();
   std::size_t bytes = count * sizeof(T);
-  heap_free(const_cast<std::remove_cv_t<T>*>(p.local()), bytes == 0 ? 1 : bytes, alignof(T));
+  heap_free(const_cast<std::remove_cv_t<T>*>(object_at(p)), bytes == 0 ? 1 : bytes, alignof(T));
 }
 
 /// In checked mode: compares a copy with what the owner knows of its objects. Not inlined, so that
@@ -118,6 +124,7 @@ template <class T>
 }
 template <class T>
 [[gnu::always_inline]] inline void before_copy(global_ptr<T> p, std::size_t count) {
+  (void)&notes_raw_pointers<T>;  // what is copied like this does not move
   if (checked()) [[unlikely]] {
     check_copy_of(p, count);
     asm volatile("");  // no tail call: it returns to here
@@ -149,7 +156,7 @@ template <class T>
     return;
   }
   if (p.is_local()) return detail::destroy_here(p);
-  rpc(p.where(), [](global_ptr<T> q) { detail::destroy_here(q); }, p).get();
+  rpc(p.home(), [](global_ptr<T> q) { detail::destroy_here(q); }, p).get();
 }
 
 /// Makes `count` value-initialised elements in the heap of `rank`. Suspends: when remote. Errors:
@@ -186,7 +193,7 @@ template <class T>
   }
   if (p.is_local()) return detail::destroy_array_here(p, count);
   rpc(
-      p.where(), [](global_ptr<T> q, std::size_t n) { detail::destroy_array_here(q, n); }, p, count)
+      p.home(), [](global_ptr<T> q, std::size_t n) { detail::destroy_array_here(q, n); }, p, count)
       .get();
 }
 
@@ -208,7 +215,7 @@ template <class T>
 [[gnu::always_inline]] inline void put(std::span<const T> from, global_ptr<T> to) {
   static_assert(travels<T>, "sojourn: the elements of a put must travel");
   detail::before_copy(to, from.size());
-  detail::check_leaving(detail::leaves_as::copy, to.where(), from.data(), from.size());
+  detail::check_leaving(detail::leaves_as::copy, to.home(), from.data(), from.size());
   detail::bulk_put(from.data(), to.address(), from.size_bytes());
 }
 template <class T>
@@ -237,7 +244,7 @@ template <class T>
 [[gnu::always_inline]] inline void store(global_ptr<T> to, const std::type_identity_t<T>& value) {
   static_assert(travels<T>, "sojourn: what is stored must travel");
   detail::before_copy(to, 1);
-  detail::check_leaving(detail::leaves_as::copy, to.where(), &value);
+  detail::check_leaving(detail::leaves_as::copy, to.home(), &value);
   if (detail::in_reach(to.address(), sizeof(T))) [[likely]] {
     std::memcpy(reinterpret_cast<void*>(to.address()), &value, sizeof(T));
     detail::counts.bulk_bytes += sizeof(T);

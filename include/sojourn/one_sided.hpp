@@ -139,7 +139,7 @@ template <class T>
 void put(std::span<const T> from, global_ptr<T> to, completions& done) {
   static_assert(travels<T>, "sojourn: the elements of a put must travel");
   detail::before_copy(to, from.size());
-  detail::check_leaving(detail::leaves_as::copy, to.where(), from.data(), from.size());
+  detail::check_leaving(detail::leaves_as::copy, to.home(), from.data(), from.size());
   detail::split_put(done.operations(), from.data(), to.address(), from.size_bytes());
 }
 template <class T>

@@ -38,7 +38,7 @@ inline activation this_activation() {
 /// How an access to a remote object is made. It changes what the access costs, never what it means.
 class via {
  public:
-  enum class mechanism : std::uint8_t { rpc, migrate, cache };
+  enum class mechanism : std::uint8_t { rpc, migrate, cache, fetch };
 
   /// Run the method at the owner and reply.
   static const via rpc;
@@ -51,6 +51,12 @@ class via {
   /// copies are given up. Any other method, and any method of an object that does not travel as
   /// bytes (sojourn::travels), is called at the owner. (docs/policies.md)
   static const via cache;
+  /// Move the object to this rank, and run the method here. Later calls from here, by whatever
+  /// word, find it here; calls from elsewhere follow it. An object stays where it is while a method
+  /// that is suspended needs it there, and the call then runs at its owner; likewise an object that
+  /// does not travel as bytes, or that the program uses through `global_ptr::local`.
+  /// (docs/policies.md)
+  static const via fetch;
 
   /// This policy, but moving the `count` youngest activations together. Requires: count >= 1.
   constexpr via activations(unsigned count) const {
@@ -92,6 +98,7 @@ class via {
 inline constexpr via via::rpc{via::mechanism::rpc};
 inline constexpr via via::migrate{via::mechanism::migrate};
 inline constexpr via via::cache{via::mechanism::cache};
+inline constexpr via via::fetch{via::mechanism::fetch};
 
 namespace detail {
 

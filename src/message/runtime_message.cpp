@@ -60,6 +60,7 @@ constexpr std::array kinds{
     row(forks_here, "notice about forks", upkeep_count),
     row(hunger, "notice of a rank that has nothing to do", upkeep_count),
     row(object_copies, "message about copies of an object", copies_count),
+    row(object_place, "notice of an object's place", copies_count),
     row(shared_memory, "message about shared memory", shared_count),
 };
 

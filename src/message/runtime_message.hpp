@@ -46,7 +46,8 @@ enum class runtime_message : std::uint16_t {
   forks_here,      ///< The sender forks, and asks to be told when the receiver is hungry
                    ///< (migrate/steal.hpp).
   hunger,          ///< The sender, on another host, has nothing to do.
-  object_copies,   ///< About copies of objects (object/copies.cpp).
+  object_copies,   ///< About copies of objects, and objects that move (object/).
+  object_place,    ///< Where an object is that the receiver has looked for elsewhere.
   shared_memory,   ///< About pages, locks and barriers of the shared region (shared/).
   count_
 };
@@ -75,7 +76,7 @@ struct traffic {
 constexpr bool is_no_acquire(runtime_message kind) {
   using enum runtime_message;
   return kind == extent_returns || kind == drop_ticket || kind == steal_ask ||
-         kind == steal_nothing || kind == load_told || kind == kept_ended || kind == forks_here ||
+         kind == steal_nothing || kind == load_told || kind == object_place || kind == kept_ended || kind == forks_here ||
          kind == hunger;
 }
 

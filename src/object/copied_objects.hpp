@@ -13,10 +13,15 @@
 
 namespace sojourn::detail {
 
+/// An object that is here, or was made here and is away.
 struct copied_object {
   std::uint64_t address;
   std::uint64_t bytes;
-  unsigned changing = 0;         ///< Methods in progress that change it, suspended ones included.
+  unsigned changing = 0;  ///< Methods in progress that change it, suspended ones included.
+  /// If it was made here and is away: how often a rank said that it has sent the object on, less
+  /// how often one said that it has come.
+  int on_its_way = 0;
+  bool is_fixed = false;         ///< It does not leave this rank.
   bool is_checked = false;       ///< Checked mode: a call of it has been checked.
   unsigned changes_in_vain = 0;  ///< Since a copy was given out last: changes that found none.
 };
@@ -31,6 +36,7 @@ class copied_objects {
 
   bool empty() const { return all_.size() == 0; }
   copied_object* find(std::uint64_t address) { return all_.find(address); }
+  const copied_object* find(std::uint64_t address) const { return all_.find(address); }
   /// Those that share a byte with the range.
   std::vector<copied_object*> overlapping(std::uint64_t address, std::size_t bytes) const;
   bool overlaps(std::uint64_t address, std::size_t bytes) const;

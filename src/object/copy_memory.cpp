@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <new>
+#include <utility>
 
 namespace sojourn::detail {
 
@@ -32,12 +33,7 @@ unsigned shift_of(std::size_t places) {
 
 }  // namespace
 
-copy_block no_copy{.address = ~std::uint64_t{0},
-                   .bytes = 0,
-                   .is_good = false,
-                   .older = nullptr,
-                   .newer = nullptr,
-                   .next = nullptr};
+copy_block no_copy{.address = ~std::uint64_t{0}};
 copy_places copies{no_places, shift_of_two_places};
 
 copy_memory::copy_memory(std::size_t most)
@@ -78,6 +74,16 @@ void copy_memory::make_good(copy_block* block) {
   block->newer = nullptr;
   (newest_ != nullptr ? newest_->newer : oldest_) = block;
   newest_ = block;
+  enter(block);
+}
+
+void copy_memory::make_object(copy_block* block) {
+  block->is_good = block->is_object = true;
+  object_bytes_ += whole_bytes(block->bytes);
+  enter(block);
+}
+
+void copy_memory::enter(copy_block* block) {
   if (++good_count_ > place_count_) use_more_places();
   put_first(block);
 }
@@ -95,10 +101,14 @@ void copy_memory::take_out(copy_block* block) {
 }
 
 void copy_memory::use_more_places() {
+  const std::size_t old_count = place_count_;
   place_count_ *= 4;
-  places_ = empty_places(place_count_);
+  const auto old = std::exchange(places_, empty_places(place_count_));
   copies = {places_.get(), shift_of(place_count_)};
-  for (copy_block* block = newest_->older; block != nullptr; block = block->older) put_first(block);
+  for (std::size_t i = 0; i < old_count; ++i) {
+    for (copy_block* block = old[i]; block != &no_copy;)
+      put_first(std::exchange(block, block->next));
+  }
 }
 
 copy_block* copy_memory::find(std::uint64_t address) {
@@ -113,10 +123,14 @@ copy_block* copy_memory::find(std::uint64_t address) {
 
 void copy_memory::make_old(copy_block* block) {
   block->is_good = false;
-  good_bytes_ -= whole_bytes(block->bytes);
   --good_count_;
-  (block->older != nullptr ? block->older->newer : oldest_) = block->newer;
-  (block->newer != nullptr ? block->newer->older : newest_) = block->older;
+  if (block->is_object) {
+    object_bytes_ -= whole_bytes(block->bytes);
+  } else {
+    good_bytes_ -= whole_bytes(block->bytes);
+    (block->older != nullptr ? block->older->newer : oldest_) = block->newer;
+    (block->newer != nullptr ? block->newer->older : newest_) = block->older;
+  }
   take_out(block);
   old_.push_back(block);
 }

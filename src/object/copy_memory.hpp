@@ -28,7 +28,12 @@ class copy_memory {
 
   /// The bytes of the object are in `block`: it is found from now on.
   void make_good(copy_block* block);
-  /// The good copy of an object, or null.
+  /// The object itself has moved here, into `block`. It is found as a good copy is, and not
+  /// evicted.
+  void make_object(copy_block* block);
+  /// What such objects and their headers take.
+  std::size_t object_bytes() const { return object_bytes_; }
+  /// The good copy of an object, or the object, or null.
   copy_block* find(std::uint64_t address);
   /// The copy is not as the object is any more. It stays until free_old().
   void make_old(copy_block* block);
@@ -51,10 +56,12 @@ class copy_memory {
   void free(copy_block* block);
   void put_first(copy_block* block);
   void take_out(copy_block* block);
+  void enter(copy_block* block);
   void use_more_places();
 
   std::size_t most_;
   std::size_t good_bytes_ = 0;
+  std::size_t object_bytes_ = 0;
   std::size_t good_count_ = 0;
   copy_rooms rooms_;
   copy_block* oldest_ = nullptr;

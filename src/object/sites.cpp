@@ -52,6 +52,7 @@ std::optional<via::mechanism> mechanism_named(std::string_view word) {
   if (word == "rpc") return via::mechanism::rpc;
   if (word == "migrate") return via::mechanism::migrate;
   if (word == "cache") return via::mechanism::cache;
+  if (word == "fetch") return via::mechanism::fetch;
   return std::nullopt;
 }
 
@@ -118,7 +119,8 @@ void attach_sites() {
     const std::optional<via::mechanism> mechanism = mechanism_named(how);
     if (name.empty() || !mechanism) {
       throw error(
-          format("SOJOURN_VIA: `%.*s` is not name=rpc, name=migrate or name=cache, where name is a "
+          format("SOJOURN_VIA: `%.*s` is not name=rpc, name=migrate, name=cache or name=fetch, "
+                 "where name is a "
                  "method such as node::child or a line such as tree.cpp:120",
                  static_cast<int>(part.size()), part.data()));
     }
@@ -168,6 +170,8 @@ via override_access(const access& at, const char* method) {
       return via::migrate;
     case via::mechanism::cache:
       return via::cache;
+    case via::mechanism::fetch:
+      return via::fetch;
   }
   return at.how;
 }

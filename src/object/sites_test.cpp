@@ -118,7 +118,8 @@ TEST(sites, a_bad_setting_is_one_sentence_that_names_the_part) {
     ADD_FAILURE() << "it is accepted";
   } catch (const sojourn::error& e) {
     EXPECT_EQ(std::string(e.what()),
-              "SOJOURN_VIA: `node::child=fork` is not name=rpc, name=migrate or name=cache, where "
+              "SOJOURN_VIA: `node::child=fork` is not name=rpc, name=migrate, name=cache or "
+              "name=fetch, where "
               "name is a "
               "method such as node::child or a line such as tree.cpp:120");
   }

@@ -15,7 +15,8 @@ namespace sojourn::detail {
 struct waiting_call {
   ticket_id ticket = 0;        ///< It waits for this, if it has begun to wait.
   int told = -1;               ///< Not negative: a coherence::woken.
-  copy_block* room = nullptr;  ///< For the copy that it asks for.
+  copy_block* room = nullptr;  ///< For the copy, or the object, that it asks for.
+  int rank = -1;               ///< Where the object was when the call was told.
 };
 
 class waiting_calls {

@@ -97,7 +97,7 @@ refused() {
   done
 }
 for bad in nonsense node::child=fork a=rpc,=migrate 'a=rpc b=rpc=fork'; do
-  refused SOJOURN_VIA "$bad" 'is not name=rpc, name=migrate or name=cache'
+  refused SOJOURN_VIA "$bad" 'is not name=rpc, name=migrate, name=cache or name=fetch'
 done
 refused SOJOURN_BALANCE fair 'SOJOURN_BALANCE=fair is neither none, steal nor diffuse'
 refused SOJOURN_SCAN maybe 'SOJOURN_SCAN=maybe is neither on nor off'

@@ -276,7 +276,7 @@ auto call_cc(global_ptr<T> p, A... arguments) ->
     });
   }
   return rpc_cc(
-             p.where(),
+             p.home(),
              [](continuation<R> answer, global_ptr<T> object, A... a) {
                method::invoke(object.local(), std::move(answer), std::move(a)...);
              },

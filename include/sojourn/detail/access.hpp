@@ -8,6 +8,7 @@
 #include "sojourn/detail/checked.hpp"
 #include "sojourn/detail/copies.hpp"
 #include "sojourn/detail/marshalled.hpp"
+#include "sojourn/detail/moves.hpp"
 #include "sojourn/detail/owner.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/running.hpp"
@@ -24,6 +25,10 @@ namespace sojourn::detail {
 //   is_cacheable         a const method of an object whose copies can be used; then also
 //   is_never_copied()    no copies are made of such objects all the same
 //   object_bytes         how long the object is
+//   writes               the method is not const
+//   is_movable           the object can move; then also
+//   is_never_moved()     it does not move all the same
+//   run_on_object(place, address, site, arguments)   calls it on the object, wherever that was made
 //   run_on(copy, arguments)                  calls it on a copy
 //   send_by(way, address, site, arguments)   sends the call on this way (request.hpp)
 // `site` is for checked mode: where in the program, and on which rank, the access was made.
@@ -73,8 +78,50 @@ template <class Call>
     next = asks.wait(0);
   }
   if (next == then::on_copy) return Call::run_on(asks.copy(), a);
+  if (next == then::on_object) {
+    const object_place at = find_object(address, Call::object_bytes);
+    if (at.here != nullptr) return Call::run_on_object(at, address, site, a);
+    owner = at.rank;
+  }
   if (ticket == 0) ticket = Call::send(owner, address, site, a);
   return take_value<result>(ticket);
+}
+
+/// Runs a method on the object after it has moved to this rank; at its owner, when it does not
+/// move.
+template <class Call>
+[[gnu::noinline]] typename Call::result call_on_object(int owner, std::uint64_t address,
+                                                       code_site site,
+                                                       typename Call::arguments& a) {
+  using result = typename Call::result;
+  stays_here stays;
+  const object_place at = bring_object(address, Call::object_bytes, Call::writes);
+  if (at.here != nullptr) return Call::run_on_object(at, address, site, a);
+  if (at.rank != job.me) owner = at.rank;
+  return take_value<result>(Call::send(owner, address, site, a));
+}
+
+/// perform() on a rank that knows of objects which have moved.
+template <class Call>
+[[gnu::noinline]] typename Call::result perform_on_moved(std::uint64_t address, via how,
+                                                         code_site site,
+                                                         typename Call::arguments a) {
+  // So often an object can leave before the computation that follows it arrives.
+  constexpr int most_moves = 4;
+  for (int moves = 0;; ++moves) {
+    const object_place at = find_object(address, Call::object_bytes);
+    if (at.here != nullptr) return Call::run_on_object(at, address, site, a);
+    if constexpr (Call::is_movable) {
+      if (how.how() == via::mechanism::fetch && !Call::is_never_moved())
+        return call_on_object<Call>(at.rank, address, site, a);
+    }
+    if constexpr (Call::is_cacheable) {
+      if (how.how() == via::mechanism::cache && !Call::is_never_copied())
+        return call_on_copy<Call>(at.rank, address, site, a);
+    }
+    if (moves == most_moves || !moves_to<Call>(at.rank, how))
+      return call_by_message<Call>(at.rank, address, site, a);
+  }
 }
 
 /// Makes an access whose object may be on any rank. Suspends; migrates, if `how` says so.
@@ -88,6 +135,13 @@ template <class Call>
   // In two statements, because this may be another rank after the move; and the whole site would
   // travel with this frame.
   const int made_on = job.me;
+  if (job.has_moved) [[unlikely]]
+    return perform_on_moved<Call>(address, chosen, site_of(__builtin_return_address(0)),
+                                  std::move(a));
+  if constexpr (Call::is_movable) {
+    if (chosen.how() == via::mechanism::fetch && owner != made_on && !Call::is_never_moved())
+      return call_on_object<Call>(owner, address, site_of(__builtin_return_address(0)), a);
+  }
   if constexpr (Call::is_cacheable) {
     if (chosen.how() == via::mechanism::cache && owner != made_on && !Call::is_never_copied())
       return call_on_copy<Call>(owner, address, site_of(__builtin_return_address(0)), a);
@@ -97,6 +151,8 @@ template <class Call>
   }
   code_site site = site_of(__builtin_return_address(0));
   site.rank = made_on;
+  if (job.has_moved) [[unlikely]]
+    return perform_on_moved<Call>(address, via::rpc, site, std::move(a));
   return Call::run_here(address, site, a);
 }
 

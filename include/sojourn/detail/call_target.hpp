@@ -30,6 +30,7 @@
 #include "sojourn/detail/activation.hpp"
 #include "sojourn/detail/checked.hpp"
 #include "sojourn/detail/copies.hpp"
+#include "sojourn/detail/moves.hpp"
 #include "sojourn/detail/owner.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/thrown.hpp"
@@ -138,6 +139,12 @@ template <class T>
   return object;
 }
 
+/// Makes the call that `Target` describes once more, on another rank, and returns its result.
+/// (request.hpp)
+template <class Target, class... A>
+typename Target::result call_again(int rank, const typename Target::head& to,
+                                   std::tuple<A...>& arguments);
+
 /// The object whose method is called. In checked mode its rank checks the object first, and can
 /// tell who asked.
 template <bool Checked>
@@ -161,6 +168,7 @@ struct method_target : consumed_target {
   /// It may have to wait for copies of the object, and cannot.
   static void note_promise() {
     if constexpr (!is_const_method<decltype(Method)>) changed_without_waiting<T> = true;
+    is_called_blindly<std::remove_const_t<T>> = true;
   }
   static const char* name() { return method_name<Method>(); }
 
@@ -169,6 +177,8 @@ struct method_target : consumed_target {
     send_outcome<R>(answer, [&]() -> R {
       [[maybe_unused]] const typename Arguments::reading reading(&arguments);
       T* const object = static_cast<T*>(to.object);
+      if (job.has_moved || !is_here(reinterpret_cast<std::uint64_t>(object))) [[unlikely]]
+        return run_where_it_is(to, answer, arguments.get());
       if constexpr (Checked) {
         check_access(reinterpret_cast<std::uint64_t>(object), kind_of_object<T>(), name(), to.site);
       } else {
@@ -177,6 +187,25 @@ struct method_target : consumed_target {
       [[maybe_unused]] const change_by<decltype(Method), T> changes(object, sizeof(T));
       return call_method<Method, T, C, R>(object, arguments.get());
     });
+  }
+
+  /// The object may have moved: to this rank or from it.
+  template <class... A>
+  [[gnu::noinline]] static R run_where_it_is(const head& to, ticket_id answer,
+                                             std::tuple<A...>& arguments) {
+    const auto address = reinterpret_cast<std::uint64_t>(to.object);
+    if (owner_of(address) == no_owner) refuse_object(address);
+    const object_place at =
+        find_object_for(answer != 0 ? home_of(answer) : job.me, address, sizeof(T));
+    if (at.here == nullptr) return call_again<method_target>(at.rank, to, arguments);
+    if (at.block == nullptr) {
+      if constexpr (Checked) check_access(address, kind_of_object<T>(), name(), to.site);
+      [[maybe_unused]] const change_by<decltype(Method), T> changes(to.object, sizeof(T));
+      return call_method<Method, T, C, R>(static_cast<T*>(at.here), arguments);
+    }
+    const use_of_copy use(at.block);
+    [[maybe_unused]] const change_by<decltype(Method), T> changes(to.object, sizeof(T));
+    return call_method<Method, T, C, R>(static_cast<T*>(at.here), arguments);
   }
 };
 

@@ -16,12 +16,13 @@ namespace sojourn::detail {
 
 /// A copy, which lies behind this header.
 struct alignas(16) copy_block {
-  std::uint64_t address;  ///< Of the object.
-  std::uint32_t bytes;
-  bool is_good;       ///< It is as the object is.
-  copy_block* older;  ///< In the list of good ones, in the order in which they came.
-  copy_block* newer;
-  copy_block* next;  ///< Of good ones with the same place.
+  std::uint64_t address = 0;  ///< Of the object.
+  std::uint32_t bytes = 0;
+  bool is_good = false;         ///< It is as the object is.
+  bool is_object = false;       ///< It is the object itself, which has moved here.
+  copy_block* older = nullptr;  ///< In the list of good copies, in the order in which they came.
+  copy_block* newer = nullptr;
+  copy_block* next = nullptr;  ///< Of good ones with the same place.
 
   void* object() { return this + 1; }
 };
@@ -65,7 +66,8 @@ class asks_for_copy {
   enum class then : std::uint8_t {
     on_copy,   ///< On copy().
     send,      ///< It is sent by begin() and commit(), and then waits.
-    wait,      ///< Another call has asked for the same copy.
+    wait,      ///< Another call has asked for the same copy, or the object is on its way.
+    on_object,  ///< The object itself was here a moment ago.
     by_result  ///< It is made as an rpc.
   };
 
@@ -90,7 +92,7 @@ class asks_for_copy {
   const int to;
 
  private:
-  friend class copies_of_rank;
+  friend class objects_of_rank;
   std::uint64_t address_;
   std::size_t bytes_;
   std::uint64_t number_ = 0;

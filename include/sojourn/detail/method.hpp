@@ -115,6 +115,9 @@ struct checked_method {
                                        !std::is_base_of_v<monitor, T>;
   static bool is_never_copied() { return changed_without_waiting<std::remove_const_t<T>>; }
   static constexpr std::size_t object_bytes = sizeof(T);
+  static constexpr bool writes = !traits::is_const;
+  static constexpr bool is_movable = moves_by_bytes<std::remove_const_t<T>>;
+  static bool is_never_moved() { return never_moves<std::remove_const_t<T>>(name()); }
   static const char* name() { return method_name<Method>(); }
 
   /// Starts a call that is not a plain one: of an object of another rank, or, in checked mode, of
@@ -124,7 +127,7 @@ struct checked_method {
     const int owner = owner_of_object(address, name());
     if (owner != job.me)
       return future_access::of_ticket<future<result>>(send(owner, address, site, a));
-    check(address, site);
+    if (!job.has_moved) check(address, site);
     return std::apply([&](auto&... b) { return fork(object_at(address), std::move(b)...); }, a);
   }
 
@@ -141,6 +144,14 @@ struct checked_method {
   [[gnu::always_inline]] static inline result invoke_on_copy(copy_block* copy, B&&... b) {
     const use_of_copy use(copy);
     return invoke(static_cast<T*>(copy->object()), std::forward<B>(b)...);
+  }
+  static result run_on_object(const object_place& at, std::uint64_t address, code_site site,
+                              arguments& a) {
+    if (at.block == nullptr) return run_here(address, site, a);
+    const use_of_copy use(at.block);
+    [[maybe_unused]] const change_by<decltype(Method), T> changes(untyped_at(address), sizeof(T));
+    return std::apply(
+        [&](auto&... b) -> result { return invoke(static_cast<T*>(at.here), std::move(b)...); }, a);
   }
   static result run_on(copy_block* copy, arguments& a) {
     return std::apply([&](auto&... b) -> result { return invoke_on_copy(copy, std::move(b)...); },
@@ -165,21 +176,14 @@ struct checked_method {
   }
 
  private:
-  template <class... B>
-  [[gnu::noinline]] static result invoke_as_change(T* object, B... b) {
-    [[maybe_unused]] const change_by<decltype(Method), T> changes(object, sizeof(T));
-    return invoke(object, std::move(b)...);
-  }
-
   template <class... P, class... B>
   [[gnu::always_inline]] static inline future<result> fork_with(std::tuple<P...>*, T* object,
                                                                 B&&... b) {
     auto body = [](T* o, auto... c) -> result {
-      if constexpr (!traits::is_const) {
-        // Asked when it begins: a child need not begin at once.
-        if (job.has_copied) [[unlikely]]
-          return invoke_as_change(o, std::move(c)...);
-      }
+      // Asked when it begins: a child need not begin at once.
+      if (job.has_copied) [[unlikely]]
+        return perform<checked_method>(reinterpret_cast<std::uint64_t>(o), access(via::rpc),
+                                       arguments(std::move(c)...));
       return invoke(o, std::move(c)...);
     };
     return call_forked<mark_kind::fork_pinned, result>(body, object,

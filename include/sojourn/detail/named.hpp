@@ -347,6 +347,8 @@ struct exported {
   }
 
   static void add(Implementation implementation) {
+    if constexpr (Named::signature::is_method)
+      is_called_blindly<std::remove_const_t<typename Named::object>> = true;
     static_assert(sizeof(Implementation) <= sizeof(export_entry::implementation));
     export_entry entry{};
     entry.key = Named::key;
@@ -384,6 +386,9 @@ struct named_access {
 
   static constexpr bool is_plain = named::signature::is_plain_access;
   static constexpr bool is_cacheable = false;
+  static constexpr bool is_movable = false;
+  static constexpr bool writes = !std::is_const_v<typename named::object>;
+  static constexpr std::size_t object_bytes = sizeof(typename named::object);
   static const char* name() { return named::method_text(); }
 
   /// Also an object of this rank is called by a message: the method runs later.
@@ -402,6 +407,10 @@ struct named_access {
 
   // The object is on this rank. The program is the one that made the call, because frames never go
   // to a rank with another program.
+  static result run_on_object(const object_place&, std::uint64_t address, code_site site,
+                              arguments& a) {
+    return run_here(address, site, a);
+  }
   static result run_here(std::uint64_t address, code_site, arguments& a) {
     const export_entry* entry = named::stub.here;
     if (entry == nullptr) not_exported_here(named::stub);

@@ -244,4 +244,12 @@ struct request_of {
   }
 };
 
+template <class Target, class... A>
+typename Target::result call_again(int rank, const typename Target::head& to,
+                                   std::tuple<A...>& arguments) {
+  ++counts.calls_relayed;
+  return take_value<typename Target::result>(
+      request_of<Target, A...>::send_tuple(request_way{rank, true}, to, arguments));
+}
+
 }  // namespace sojourn::detail

@@ -157,8 +157,11 @@ struct job_view {
   bool heap_shared = false;  ///< The heaps of the other ranks of this host are mapped here.
   bool overrides = false;    ///< SOJOURN_VIA names call sites.
   bool checked = false;      ///< Checked mode is on.
-  /// Objects of this rank may have copies elsewhere (copies.hpp): quick_heap_bytes is 0 then.
+  /// Objects that are here may have copies elsewhere (copies.hpp). If one of them was made here,
+  /// quick_heap_bytes is 0.
   bool has_copied = false;
+  /// Objects are here that were made elsewhere, or the other way round, or some were (moves.hpp).
+  bool has_moved = false;
   std::uint64_t copies = 0;  ///< First address of the copies that are here.
   std::uint64_t copies_bytes = 0;
 };

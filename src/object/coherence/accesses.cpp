@@ -42,6 +42,13 @@ next rank_objects::access(object_id object, const call& c, ask how) {
   return next::wait;
 }
 
+next rank_objects::begin_here(object_id object, const call& c) {
+  entry& e = at(object);
+  const bool runs = begins(object, e, c, may_defer::no, 0);
+  tidy(object);
+  return runs ? next::run_on_object : next::wait;
+}
+
 next rank_objects::destroy(object_id object, const call& c) {
   if (home_has_ended(object)) return next::lost;
   send_home(object, {.what = kind::destroy, .object = object, .about = c});

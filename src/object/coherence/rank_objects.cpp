@@ -46,6 +46,11 @@ bool rank_objects::has_object(object_id object) const {
   return is_usual_here(object);
 }
 
+int rank_objects::owner_as_home_knows(object_id object) const {
+  const directory* const d = known_.directories.find(object);
+  return d == nullptr ? me_ : d->owner;
+}
+
 bool rank_objects::has_copy(object_id object) const {
   const entry* e = known_.entries.find(object);
   return e != nullptr && e->has == holds::copy;

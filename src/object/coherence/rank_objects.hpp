@@ -51,6 +51,9 @@ class rank_objects {
   /// The object is here, nobody has a copy of it, and nothing waits for it: access() would say
   /// run_on_object, and change nothing.
   bool is_quiet(object_id object) const;
+  /// The same for a call that is already noted as in progress here (services::methods_in), so that
+  /// the object cannot leave before it ends. Requires: the object is here.
+  next begin_here(object_id object, const call& c);
   /// It was woken with on_object or on_copy, and runs its first section now.
   void begin(object_id object);
   /// Its result has come.
@@ -78,6 +81,8 @@ class rank_objects {
   bool can_go_on(object_id object) const;
   bool has_object(object_id object) const;
   bool has_copy(object_id object) const;
+  /// Where the object was when home heard of it last. Requires: this rank is its home.
+  int owner_as_home_knows(object_id object) const;
 
  private:
   bool is_home(object_id object) const { return by_.home_of(object) == me_; }

@@ -76,7 +76,10 @@ class step final {
     rank_services by(*this, f.rank);
     rank_objects r(s_.ranks[at(f.rank)], by, f.rank);
     const call c{name_of(i), writes(f.does), nullptr};
-    switch (destroys ? r.destroy(f.object, c) : r.access(f.object, c, how)) {
+    f.is_noted = c_.notes_changes && !destroys && c.writes && r.has_object(f.object);
+    switch (destroys     ? r.destroy(f.object, c)
+            : f.is_noted ? r.begin_here(f.object, c)
+                         : r.access(f.object, c, how)) {
       case next::run_on_object:
         return section(f.rank, i, true);
       case next::run_on_copy:
@@ -210,7 +213,9 @@ class step final {
     in_progress methods_in(object_id object) const override {
       in_progress most = in_progress::nothing;
       for (const fiber& f : of_.s_.fibers) {
-        if (f.is == phase::in_object && f.where == me_ && f.object == object)
+        const bool is_in_it = f.is == phase::in_object && f.where == me_;
+        const bool is_noted = f.is_noted && f.rank == me_ && !f.has_given_up;
+        if ((is_in_it || is_noted) && f.object == object)
           most = std::max(most, writes(f.does) ? in_progress::writing : in_progress::reading);
       }
       return most;
@@ -327,6 +332,7 @@ class step final {
     } else if (c_.has_versions && here.object != s_.latest[at(o)]) {
       fail(2, "a read of an old version");
     }
+    f.is_noted = false;
     if (is_first && suspends(f.does)) {
       f.is = phase::in_object;
       f.where = where;
@@ -655,7 +661,8 @@ explore::fingerprint job::fingerprint_of(const State& s) const {
     put(f.left);
     put(f.made);
     put(f.does);
-    put(static_cast<unsigned>(f.is) | (f.wrote_since ? 64u : 0u) | (f.has_given_up ? 128u : 0u));
+    put(static_cast<unsigned>(f.is) | (f.wrote_since ? 64u : 0u) | (f.has_given_up ? 128u : 0u) |
+        (f.is_noted ? 256u : 0u));
     put(f.object);
     put(f.where + 1);
   }

@@ -47,11 +47,12 @@ struct configuration {
   int objects = 1;  ///< Object o is made on rank o.
   std::vector<fiber_plan> fibers;
   int evictions = 0;
-  int returns = 0;           ///< How often an owner asks home to take an object back.
-  bool waits = false;        ///< A suspended method goes on when another call has written.
-  bool one_class = false;    ///< Requests and replies keep their order, too.
-  int may_end = nobody;      ///< This rank may end, at any time.
-  bool has_versions = true;  ///< False for runs without end.
+  int returns = 0;             ///< How often an owner asks home to take an object back.
+  bool waits = false;          ///< A suspended method goes on when another call has written.
+  bool notes_changes = false;  ///< Writes where the object is are noted first (begin_here).
+  bool one_class = false;      ///< Requests and replies keep their order, too.
+  int may_end = nobody;        ///< This rank may end, at any time.
+  bool has_versions = true;    ///< False for runs without end.
 };
 
 struct envelope {
@@ -80,6 +81,7 @@ struct fiber {
   int where = nobody;
   bool wrote_since = false;
   bool has_given_up = false;
+  bool is_noted = false;  ///< It waits to write where the object is, which does not leave.
 };
 
 struct held_bytes {

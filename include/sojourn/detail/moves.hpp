@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects that move (via::fetch): where an object is, for a call of this rank. The protocol behind
+// it is src/object/coherence.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sojourn/detail/copies.hpp"
+#include "sojourn/detail/owner.hpp"
+#include "sojourn/detail/running.hpp"
+#include "sojourn/waiting/monitor.hpp"
+
+namespace sojourn::detail {
+
+/// Where a call finds its object.
+struct object_place {
+  void* here;         ///< The object, on this rank; otherwise null, …
+  copy_block* block;  ///< … in this block, if it was made elsewhere.
+  int rank;           ///< Where else it probably is.
+};
+
+/// Looks for the object. An object of this rank that is away, and of which this one is a part or a
+/// whole, is brought back. Suspends. Errors: rank_lost.
+object_place find_object(std::uint64_t address, std::size_t bytes);
+/// Has the object moved to this rank, if no method is in progress in it and there is room. Then it
+/// does not leave before the caller has run a method of it, up to where that suspends. Suspends.
+/// Errors: rank_lost.
+object_place bring_object(std::uint64_t address, std::size_t bytes, bool writes);
+/// The rank at which the object probably is.
+int probable_place(std::uint64_t address);
+/// The same for a call that has come from the rank `caller`, which is told where else the object is.
+object_place find_object_for(int caller, std::uint64_t address, std::size_t bytes);
+
+/// The program uses objects of type T through pointers (global_ptr::local), which do not know that
+/// an object has moved: so none moves. The same on all ranks.
+template <class T>
+inline bool has_raw_pointers = false;
+template <class T>
+inline const bool notes_raw_pointers = [] {
+  has_raw_pointers<std::remove_const_t<T>> = true;
+  return true;
+}();
+/// Calls of objects of type T are made in ways that cannot look for them: by the names of exported
+/// methods, or by methods that have promised not to wait. The same on all ranks of a program.
+template <class T>
+inline bool is_called_blindly = false;
+
+/// A program wants to move an object whose type does not move, which says so once.
+void warn_of_raw_pointers(const char* method);
+/// True when all ranks of the job run this program.
+bool runs_one_program();
+
+/// Objects of type T can move: as bytes.
+template <class T>
+inline constexpr bool moves_by_bytes = is_copied_by_bytes<T> && !std::is_base_of_v<monitor, T>;
+template <class T>
+bool never_moves(const char* method) {
+  if (has_raw_pointers<T>) warn_of_raw_pointers(method);
+  return has_raw_pointers<T> || is_called_blindly<T> || changed_without_waiting<T> ||
+         !runs_one_program();
+}
+
+/// Lives while a method runs on an object that find_object() or bring_object() has found.
+template <class Change>
+class use_of_object {
+ public:
+  use_of_object(const object_place& at, std::uint64_t address, std::size_t bytes)
+      : use_(at.block), change_(reinterpret_cast<const void*>(address), bytes) {}
+
+ private:
+  use_of_copy use_;
+  [[no_unique_address]] Change change_;
+};
+
+}  // namespace sojourn::detail

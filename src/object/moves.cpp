@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects that move: where they are, and calls that have them moved to this rank.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "base/check.hpp"
+#include "message/outbound.hpp"
+#include "message/programs.hpp"
+#include "object/objects_of_rank.hpp"
+#include "sojourn/counters.hpp"
+#include "sojourn/detail/marshalled.hpp"
+#include "sojourn/waiting/sleep.hpp"
+
+namespace sojourn::detail {
+
+using coherence::next;
+using coherence::woken;
+
+// ---- Where an object is ------------------------------------------------------------------------
+
+int objects_of_rank::probable_place(std::uint64_t address) {
+  return rules().has_object(address) ? job.me : guess(address);
+}
+
+int objects_of_rank::guess(std::uint64_t object) const {
+  const int* const known = places_.find(object);
+  return known != nullptr && !is_lost(*known) ? *known : owner_of(object);
+}
+
+void objects_of_rank::note_place(std::uint64_t object, int rank) {
+  constexpr std::size_t most_places = 1u << 16;
+  if (rank == job.me || rank == owner_of(object)) {
+    places_.erase(object);
+  } else {
+    if (places_.size() >= most_places) places_ = {};  // they are guesses
+    places_.find_or_add(object).first = rank;
+  }
+  note_moved();
+}
+
+void objects_of_rank::hear_of_place(int from, const object_place_message& m) {
+  using kind = object_place_message::kind;
+  switch (m.what) {
+    case kind::probable_place:
+      if (!is_home(m.address) && m.rank != job.me) note_place(m.address, m.rank);
+      return;
+    case kind::has_come:
+      if (copied_object* const object = copied_.find(m.address)) --object->on_its_way;
+      return wake_those_who_wait_for_arrivals();
+    case kind::question:
+      return tell_place(from, {m.address, m.ticket, m.rank, kind::answer});
+    case kind::answer:
+      return send_result(m.ticket, nullptr, 0);
+  }
+}
+
+/// Those who wait for something of a rank that has ended look again.
+void objects_of_rank::give_up_waiting_for(int rank) {
+  for (const question& q : questions_) {
+    if (q.of == rank) send_result(q.answer, nullptr, 0);
+  }
+  wake_those_who_wait_for_arrivals();
+}
+
+void objects_of_rank::wake_those_who_wait_for_arrivals() {
+  for (const ticket_id ticket : std::exchange(wait_for_arrivals_, {}))
+    send_result(ticket, nullptr, 0);
+}
+void objects_of_rank::wait_for_arrival() {
+  stays_here stays;
+  ticket_id ticket = ticket_open();
+  wait_for_arrivals_.push_back(ticket);
+  ticket_wait(ticket);
+  ticket_drop(ticket);
+}
+
+void objects_of_rank::note_moved() {
+  job.has_moved = guests_ != 0 || away_ != 0 || places_.size() != 0;
+}
+
+/// An object of this rank that is elsewhere and shares a byte with the range, or null.
+copied_object* objects_of_rank::one_that_is_away(std::uint64_t address, std::size_t bytes) {
+  if (away_ == 0) return nullptr;
+  for (copied_object* const object : copied_.overlapping(address, bytes)) {
+    if (!rules().has_object(object->address)) return object;
+  }
+  return nullptr;
+}
+
+object_place objects_of_rank::find(std::uint64_t address, std::size_t bytes) {
+  if (!is_home(address)) {
+    if (copy_block* const block = guests_ == 0 ? nullptr : memory().find(address);
+        block != nullptr && block->is_object && block->bytes == bytes) {
+      if (is_lost(owner_of(address))) throw_rank_lost(owner_of(address), "a call");
+      return {block->object(), block, job.me};
+    }
+    return {nullptr, nullptr, guess(address)};
+  }
+  while (copied_object* const away = one_that_is_away(address, bytes)) {
+    if (away->address == address && away->bytes == bytes) {
+      const object_place at = find_away(address);
+      if (at.here == nullptr && at.rank != job.me) return at;
+    } else {
+      bring_home(away->address, away->bytes);
+    }
+  }
+  return {reinterpret_cast<void*>(address), nullptr, job.me};
+}
+
+object_place objects_of_rank::find_for(int caller, std::uint64_t address, std::size_t bytes) {
+  object_place at = find(address, bytes);
+  // Two guesses can name each other. Home knows.
+  if (at.here == nullptr && !is_home(address)) at.rank = owner_of(address);
+  if (at.here == nullptr && at.rank == caller && is_home(address)) {
+    // Home sends calls to a rank that sends them back: the object has left there, and the message
+    // that says so is on its way. It comes before the answer to a question.
+    stays_here stays;
+    ticket_id answer = ticket_open();
+    questions_.push_back({caller, answer});
+    tell_place(caller, {address, answer, caller, object_place_message::kind::question});
+    ticket_wait(answer);
+    std::erase_if(questions_, [&](const question& q) { return q.answer == answer; });
+    ticket_drop(answer);
+    at = find(address, bytes);
+  }
+  if (at.here == nullptr && at.rank != caller && caller != job.me)
+    tell_place(caller, {address, 0, at.rank, object_place_message::kind::probable_place});
+  return at;
+}
+
+/// Where an object of this rank is, which was elsewhere a moment ago. Waits for the end of a move,
+/// so that a call which is sent there arrives after the object, and before an order that it leave.
+object_place objects_of_rank::find_away(std::uint64_t address) {
+  stays_here stays;
+  const coherence::call_name name{job.me, waiting_.open()};
+  const next then = rules().access(address, {name, false, nullptr}, coherence::ask::to_run);
+  const int told = then == next::wait ? wait_until_told(name.number, 0) : -1;
+  const waiting_call was = waiting_.close(name.number);
+  rules().ended(address, name);
+  if (then == next::lost || told == static_cast<int>(woken::lost))
+    throw_rank_lost(was.rank >= 0 ? was.rank : first_lost_rank(), "a call");
+  if (told == static_cast<int>(woken::on_object)) {
+    rules().begin(address);
+  } else if (then != next::run_on_object) {
+    // It may have gone on meanwhile.
+    const int owner = rules().owner_as_home_knows(address);
+    const copied_object* const away = copied_.find(address);
+    const bool is_on_its_way = away != nullptr && owner != job.me && away->on_its_way > 0;
+    if (is_on_its_way) wait_for_arrival();
+    return {nullptr, nullptr, is_on_its_way ? job.me : owner};
+  }
+  return {reinterpret_cast<void*>(address), nullptr, job.me};
+}
+
+// ---- Bringing an object here -------------------------------------------------------------------
+
+object_place objects_of_rank::bring_here(std::uint64_t address, std::size_t bytes, bool writes) {
+  copy_memory& memory_here = memory();
+  copy_block* room = nullptr;
+  if (!is_home(address)) {
+    const bool is_full = memory_here.object_bytes() > most_;
+    room = is_full ? nullptr : memory_here.take(address, bytes);
+    if (room == nullptr) return {nullptr, nullptr, guess(address)};
+  }
+  stays_here stays;
+  const coherence::call_name name{job.me, waiting_.open()};
+  waiting_.find(name.number)->room = room;
+  asked_bytes_ = bytes;
+  const next then = rules().access(address, {name, writes, nullptr}, coherence::ask::for_object);
+  const int told = then == next::wait ? wait_until_told(name.number, 0) : -1;
+  const waiting_call was = waiting_.close(name.number);
+  if (was.room != nullptr) memory_here.give_back(was.room);
+  rules().ended(address, name);
+  if (then == next::lost || told == static_cast<int>(woken::lost))
+    throw_rank_lost(was.rank >= 0 && is_lost(was.rank) ? was.rank : first_lost_rank(), "a call");
+  if (told == static_cast<int>(woken::on_object)) {
+    rules().begin(address);
+  } else if (then != next::run_on_object) {
+    const int rank = was.rank >= 0 && was.rank != job.me ? was.rank : guess(address);
+    return {nullptr, nullptr, rank};
+  }
+  if (is_home(address)) return {reinterpret_cast<void*>(address), nullptr, job.me};
+  copy_block* const block = memory_here.find(address);
+  if (block == nullptr || !block->is_object || block->bytes != bytes)
+    return {nullptr, nullptr, guess(address)};
+  return {block->object(), block, job.me};
+}
+
+/// Brings back an object that was made here. A method that is in progress in it has to end first.
+void objects_of_rank::bring_home(std::uint64_t address, std::size_t bytes) {
+  constexpr std::uint64_t longest_wait_ns = 1'000'000;
+  std::uint64_t wait_ns = 1000;
+  while (copied_.find(address) != nullptr && bring_here(address, bytes, true).here == nullptr) {
+    sleep_for(std::chrono::nanoseconds(wait_ns));
+    wait_ns = std::min(wait_ns * 2, longest_wait_ns);
+  }
+}
+
+/// The object has arrived with the message that is being looked at.
+void objects_of_rank::take_in(std::uint64_t object, const coherence::call_name& c) {
+  ++counts.objects_moved;
+  if (copy_block* const copy = memory().find(object)) make_old(copy);
+  if (is_home(object)) {
+    if (copied_object* const known = copied_.find(object);
+        known == nullptr || known->bytes != arriving_bytes_)
+      die("an object at 0x%llx has come home with %zu bytes, which are not its length",
+          static_cast<unsigned long long>(object), arriving_bytes_);
+    std::memcpy(reinterpret_cast<void*>(object), arriving_, arriving_bytes_);
+    --away_;
+    return note_moved();
+  }
+  waiting_call* const waits = c.rank == job.me ? waiting_.find(c.number) : nullptr;
+  copy_block* block = waits != nullptr ? std::exchange(waits->room, nullptr) : nullptr;
+  if (block == nullptr || block->bytes != arriving_bytes_) {
+    if (block != nullptr) memory_->give_back(block);
+    block = memory().take(object, arriving_bytes_);
+    if (block == nullptr) die("there is no room for an object that has moved here");
+  }
+  bring(block, arriving_);
+  memory_->make_object(block);
+  copied_.add(object, arriving_bytes_);
+  ++guests_;
+  tell_place(owner_of(object), {object, 0, job.me, object_place_message::kind::has_come});
+  note_copied();
+  note_moved();
+}
+
+/// The object's bytes have left.
+void objects_of_rank::forget_object(std::uint64_t object) {
+  if (is_home(object)) {
+    ++away_;
+    ++copied_.find(object)->on_its_way;
+  } else {
+    if (copy_block* const block = memory_->find(object)) make_old(block);
+    --guests_;
+    forget_noted(object);
+  }
+  note_moved();
+}
+
+object_place find_object(std::uint64_t address, std::size_t bytes) {
+  return objects_here->find(address, bytes);
+}
+object_place bring_object(std::uint64_t address, std::size_t bytes, bool writes) {
+  return objects_here->bring_here(address, bytes, writes);
+}
+int probable_place(std::uint64_t address) { return objects_here->probable_place(address); }
+object_place find_object_for(int caller, std::uint64_t address, std::size_t bytes) {
+  return objects_here->find_for(caller, address, bytes);
+}
+
+void warn_of_raw_pointers(const char* method) {
+  static bool has_warned = false;
+  if (std::exchange(has_warned, true)) return;
+  std::fprintf(stderr,
+               "sojourn: rank %d: warning: via::fetch calls a method (%s) of objects that the "
+               "program also uses through pointers (global_ptr::local), so these objects do not "
+               "move: such calls are made at the owner (docs/policies.md)\n",
+               job.me, method);
+}
+
+bool runs_one_program() {
+  static const bool one = [] {
+    for (int rank = 0; rank < job.count; ++rank) {
+      if (runs_other_program(rank)) return false;
+    }
+    return true;
+  }();
+  return one;
+}
+
+}  // namespace sojourn::detail

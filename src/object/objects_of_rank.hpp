@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's part in copies of objects and in objects that move: joins the protocol (coherence/) to
+// messages, fibers and memory. Its sources:
+//
+//   copies.cpp            calls that ask for a copy, and methods that were suspended on one
+//   copies_given.cpp      what the owner of an object does: gives copies, and takes them back
+//   moves.cpp             where an object is; calls that ask for the object itself
+//   object_messages.cpp   messages, and what they wake
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "fiber/piece.hpp"
+#include "memory/runtime_resource.hpp"
+#include "message/losses.hpp"
+#include "object/coherence/rank_objects.hpp"
+#include "object/copied_objects.hpp"
+#include "object/copy_memory.hpp"
+#include "object/waiting_calls.hpp"
+#include "sojourn/detail/copies.hpp"
+#include "sojourn/detail/moves.hpp"
+#include "sojourn/detail/owner.hpp"
+#include "sojourn/detail/tasks.hpp"
+#include "transport/transport.hpp"
+
+namespace sojourn::detail {
+
+/// A message of the protocol, before the bytes of the object if it brings any.
+struct object_message {
+  coherence::kind what;
+  coherence::outcome how;
+  std::int16_t rank;
+  std::int32_t caller;
+  std::uint64_t number;
+  std::uint64_t address;
+  std::uint32_t bytes;  ///< Of the object.
+  std::uint8_t writes;
+  std::uint8_t is_sure;
+  std::uint8_t hops;
+  std::uint8_t unused;
+};
+/// Tells a rank where an object probably is, which it has looked for elsewhere; or tells home that
+/// the object has come to the sender. A question (`ticket`) is about nothing: when its answer is
+/// there, so is what was sent before the answer.
+struct object_place_message {
+  enum class kind : std::uint32_t { probable_place, has_come, question, answer };
+  std::uint64_t address;
+  ticket_id ticket;
+  std::int32_t rank;
+  kind what;
+};
+/// What stands before a call that asks for a copy.
+struct copy_or_call_header {
+  std::uint64_t address;
+  std::uint64_t number;
+  std::uint32_t bytes;
+  std::uint16_t handler;
+  std::uint16_t unused;
+  std::uint64_t unused_too;
+};
+static_assert(sizeof(copy_or_call_header) % 16 == 0);
+
+class objects_of_rank final : public coherence::services, in_runtime_memory {
+ public:
+  using in_runtime_memory::operator new;
+  using in_runtime_memory::operator delete;
+
+  explicit objects_of_rank(std::size_t most) : most_(most) {}
+
+  // What calls do here. On fibers.
+  asks_for_copy::then start(asks_for_copy& asks);
+  asks_for_copy::then wait(asks_for_copy& asks, ticket_id ticket);
+  void end(asks_for_copy& asks);
+  bool begin_change(std::uint64_t address, std::size_t bytes);
+  void end_change(std::uint64_t address, std::size_t bytes);
+  void give_up_copies(std::uint64_t address, std::size_t bytes);
+  void serve_copy_or_call(request& m);
+  object_place find(std::uint64_t address, std::size_t bytes);
+  object_place find_for(int caller, std::uint64_t address, std::size_t bytes);
+  object_place bring_here(std::uint64_t address, std::size_t bytes, bool writes);
+  int probable_place(std::uint64_t address);
+
+  // What messages and the scheduler do here.
+  void arrive(const arrival& a, const object_message& m);
+  void hear_of_place(int from, const object_place_message& m);
+  void tell_place(int to, const object_place_message& told);
+  bool refresh(piece* p);
+  void note_end_of(int rank);
+  std::uint64_t original(std::uint64_t address) const { return memory_->original(address); }
+
+  // coherence::services
+  int ranks() const override { return job.count; }
+  int home_of(std::uint64_t object) const override { return owner_of(object); }
+  int guess(std::uint64_t object) const override;
+  void note_place(std::uint64_t object, int rank) override;
+  bool has_ended(int rank) const override { return is_lost(rank); }
+  coherence::in_progress methods_in(std::uint64_t object) const override;
+  void send(int to, const coherence::message& m) override;
+  void forget_object(std::uint64_t object) override;
+  void destroy(std::uint64_t) override {}  // an object comes home before it is destroyed
+  void forget_copy(std::uint64_t object) override;
+  void run(std::uint64_t object, const coherence::call& c) override;
+  void wake(std::uint64_t object, const coherence::call_name& c, coherence::woken how) override;
+  void go_on_later(std::uint64_t object) override;
+  void refuse(const coherence::message& m, const char* why) override;
+
+ private:
+  /// A ready piece whose copies are being made as their objects are.
+  struct refreshing {
+    piece* of;
+    copy_block* block;
+  };
+  struct question {
+    int of;
+    ticket_id answer;
+  };
+  struct go_on_task : task {
+    std::uint64_t object;
+  };
+
+  coherence::rank_objects rules() { return {known_, *this, job.me}; }
+  copy_memory& memory();
+  bool is_home(std::uint64_t object) const { return owner_of(object) == job.me; }
+
+  // copies.cpp
+  void make_old(copy_block* block);
+
+  // copies_given.cpp
+  copied_object* note_object(std::uint64_t address, std::size_t bytes);
+  void forget_noted(std::uint64_t address);
+  bool may_change_now(std::uint64_t address);
+  void take_copies_back(const std::vector<copied_object*>& which);
+  void note_copied();
+  void forget_if_settled(copied_object* object);
+
+  // moves.cpp
+  copied_object* one_that_is_away(std::uint64_t address, std::size_t bytes);
+  void bring_home(std::uint64_t address, std::size_t bytes);
+  object_place find_away(std::uint64_t address);
+  void take_in(std::uint64_t object, const coherence::call_name& c);
+  void note_moved();
+  void wait_for_arrival();
+  void wake_those_who_wait_for_arrivals();
+  void give_up_waiting_for(int rank);
+
+  // object_messages.cpp
+  void send_request(int to, const object_message& m);
+  const void* bytes_of(std::uint64_t object);
+  void bring(copy_block* block, const std::byte* bytes);
+  int wait_until_told(std::uint64_t number, ticket_id ticket);
+
+  coherence::known_objects known_;
+  copied_objects copied_;
+  std::size_t most_;
+  std::unique_ptr<copy_memory> memory_;
+  waiting_calls waiting_;
+  std::uint64_t next_refreshing_ = std::uint64_t{1} << 63;  ///< Not a number of waiting_.
+  std::unordered_map<std::uint64_t, refreshing> refreshing_;
+  std::unordered_map<piece*, unsigned> refreshes_;  ///< How many of its copies are awaited.
+  std::unordered_set<piece*> refreshed_;
+  std::unordered_set<std::uint64_t> later_;
+  std::size_t noted_here_ = 0;           ///< Objects in copied_ that were made here …
+  std::size_t away_ = 0;                 ///< … and those of them that are elsewhere.
+  std::size_t guests_ = 0;               ///< Objects that are here, and were made elsewhere.
+  coherence::object_table<int> places_;  ///< Where others probably are, if not at home.
+  std::vector<ticket_id> wait_for_arrivals_;  ///< Of objects that were made here.
+  std::vector<question> questions_;
+  const std::byte* arriving_ = nullptr;  ///< The bytes of the message that is being looked at.
+  std::size_t arriving_bytes_ = 0;
+  std::uint64_t asked_bytes_ = 0;   ///< By a message, or by a method that goes on.
+  std::vector<std::byte> leaving_;  ///< The message that is being sent.
+  bool serves_copy_or_call_ = false;
+  bool sends_copy_ = false;  ///< The call that is being made asks for a copy now.
+  bool runs_call_ = false;
+};
+
+/// The one of this rank.
+extern objects_of_rank* objects_here;
+
+}  // namespace sojourn::detail

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects that move to the ranks that use them (via::fetch).
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+
+using namespace sojourn;
+
+namespace {
+
+/// An object that nobody uses through a pointer: it moves.
+struct counter {
+  std::uint64_t value = 0;
+  std::uint64_t changes = 0;
+  std::uint64_t twice = 0;  ///< Always 2 * value: a torn copy would show.
+
+  std::uint64_t get() const {
+    CHECK_EQUAL(twice, 2 * value);
+    return value;
+  }
+  std::uint64_t add(std::uint64_t n) {
+    CHECK_EQUAL(twice, 2 * value);
+    value += n;
+    twice = 2 * value;
+    ++changes;
+    return value;
+  }
+  std::uint64_t changed() const { return changes; }
+  int rank() const { return rank_me(); }
+  int move_in() { return rank_me(); }
+  global_ptr<const counter> self() const { return global_ptr<const counter>(this); }
+  std::uint64_t append(std::string text, std::vector<std::uint64_t> numbers) {
+    std::uint64_t sum = text.size();
+    for (const std::uint64_t n : numbers) sum += n;
+    return add(sum);
+  }
+  /// Waits in its middle.
+  std::uint64_t add_slowly(std::uint64_t n) {
+    sleep_for(std::chrono::microseconds(200));
+    return add(n);
+  }
+  std::uint64_t add_and_ask(std::uint64_t n, rank_t of) {
+    add(n);
+    rpc(of, [] {}).get();
+    return add(n);
+  }
+  std::uint64_t get_twice(rank_t of) const {
+    const std::uint64_t first = get();
+    rpc(of, [] {}).get();
+    CHECK(get() >= first);
+    return get();
+  }
+};
+
+/// One that is used through a pointer: it stays.
+struct pointed {
+  int value = 0;
+  int rank() const { return rank_me(); }
+  int set(int to) { return value = to; }
+};
+
+struct pair {
+  counter one;
+  counter other;
+  std::uint64_t sum() const { return one.value + other.value; }
+  std::uint64_t add_both(std::uint64_t n) { return one.add(n) + other.add(n); }
+  global_ptr<counter> first() { return global_ptr<counter>(&one); }
+};
+
+template <class T>
+global_ptr<T> made_on(rank_t rank) {
+  global_ptr<T> p;
+  if (rank_me() == rank) p = make<T>(rank);
+  return broadcast(p, rank);
+}
+
+void an_object_moves_to_the_rank_that_fetches_it() {
+  const rank_t last = rank_count() - 1;
+  const auto p = made_on<counter>(0);
+  barrier();
+  if (rank_me() == last) {
+    CHECK_EQUAL(p.call<&counter::add>(via::fetch, 5), 5u);
+    CHECK_EQUAL(p.call<&counter::rank>(via::rpc), last);
+    CHECK_EQUAL(p.where(), last);
+    CHECK_EQUAL(p.home(), 0);
+    CHECK(p.call<&counter::self>(via::fetch) == p);
+    const counters before = counters_now();
+    for (int i = 0; i < 100; ++i) p.call<&counter::add>(via::fetch, 1);
+    CHECK_EQUAL((counters_now() - before).requests_sent, 0u);
+  }
+  barrier();
+  CHECK_EQUAL(p.call<&counter::get>(via::rpc), 105u);
+  CHECK_EQUAL(p.call<&counter::rank>(via::rpc), last);
+  barrier();
+  if (rank_me() == 0) destroy(p);
+  barrier();
+}
+
+void calls_follow_the_object() {
+  const auto p = made_on<counter>(0);
+  std::uint64_t calls = 0;
+  for (rank_t to = rank_count(); to-- > 0;) {
+    barrier();
+    if (rank_me() == to) CHECK_EQUAL(p.call<&counter::move_in>(via::fetch), to);
+    barrier();
+    CHECK_EQUAL(p.call<&counter::rank>(via::rpc), to);
+    activate([](global_ptr<counter> q) { return q.call<&counter::add>(via::migrate, 1); }, p);
+    p.call<&counter::append>(via::rpc, std::string("ab"), std::vector<std::uint64_t>{1, 2});
+    p.async<&counter::add>(1).get();
+    calls += 7;
+    barrier();
+    const auto expected = calls * static_cast<unsigned>(rank_count());
+    CHECK_EQUAL(p.call<&counter::get>(via::cache), expected);
+    CHECK_EQUAL(p.call<&counter::get>(via::cache), expected);
+  }
+  barrier();
+  if (rank_me() == 0) destroy(p);
+  barrier();
+}
+
+void hints_shorten() {
+  const rank_t last = rank_count() - 1;
+  const auto p = made_on<counter>(0);
+  barrier();
+  if (rank_me() == last) p.call<&counter::move_in>(via::fetch);
+  barrier();
+  const counters before = counters_now();
+  p.call<&counter::get>(via::rpc);
+  barrier();
+  const counters first = counters_now();
+  for (int i = 0; i < 10; ++i) p.call<&counter::get>(via::rpc);
+  barrier();
+  const auto relayed = [](const counters& n) { return reduce(n.calls_relayed, std::plus<>{}); };
+  CHECK_EQUAL(relayed(first - before),
+              static_cast<std::uint64_t>(rank_count() > 2 ? rank_count() - 2 : 0));
+  CHECK_EQUAL(relayed(counters_now() - first), 0u);
+  barrier();
+  if (rank_me() == 0) destroy(p);
+  barrier();
+}
+
+using counters_of_all = std::array<global_ptr<counter>, 3>;
+
+/// Calls of all kinds, by all words; returns how often it has changed something.
+std::uint64_t random_calls(counters_of_all all, unsigned seed) {
+  std::mt19937 random(seed);
+  const via words[] = {via::rpc, via::migrate, via::cache, via::fetch, via::fetch};
+  std::uint64_t changes = 0;
+  std::uint64_t seen[3] = {};
+  for (int i = 0; i < 150; ++i) {
+    const std::size_t which = random() % all.size();
+    const auto p = all[which];
+    const via how = words[random() % 5];
+    const auto rank = static_cast<rank_t>(random() % static_cast<unsigned>(rank_count()));
+    switch (random() % 6) {
+      case 0:
+        p.call<&counter::add_and_ask>(how, 1, rank);
+        changes += 2;
+        break;
+      case 1:
+        CHECK(p.call<&counter::get_twice>(how, rank) >= seen[which]);
+        break;
+      case 2:
+        p.async<&counter::add>(1).get();
+        ++changes;
+        break;
+      case 3:
+      case 4: {
+        const std::uint64_t now = p.call<&counter::get>(how);
+        CHECK(now >= seen[which]);
+        seen[which] = now;
+        break;
+      }
+      default:
+        p.call<&counter::add>(how, 1);
+        ++changes;
+    }
+  }
+  return changes;
+}
+
+void all_fetch_at_once() {
+  counters_of_all all;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i] = made_on<counter>(static_cast<rank_t>(i) % rank_count());
+  barrier();
+  const char* seed = std::getenv("SOJOURN_TEST_SEED");
+  std::mt19937 random(
+      (seed != nullptr ? static_cast<unsigned>(std::strtoul(seed, nullptr, 10)) : 1u) * 31u +
+      static_cast<unsigned>(rank_me()));
+  std::vector<future<std::uint64_t>> fibers;
+  for (int i = 0; i < 3; ++i)
+    fibers.push_back(rpc(rank_me(), random_calls, all, static_cast<unsigned>(random())));
+  std::uint64_t mine = 0;
+  for (auto& f : fibers) mine += f.get();
+  barrier();
+  const std::uint64_t expected = reduce(mine, std::plus<>{});
+  std::uint64_t changes = 0, values = 0;
+  for (const auto p : all) {
+    changes += p.call<&counter::changed>(via::rpc);
+    values += p.call<&counter::get>(via::rpc);
+  }
+  CHECK_EQUAL(changes, expected);
+  CHECK_EQUAL(values, expected);
+  barrier();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (rank_me() == (static_cast<rank_t>(i) + 1) % rank_count()) destroy(all[i]);
+  }
+  barrier();
+}
+
+void a_method_in_progress_keeps_the_object() {
+  const rank_t last = rank_count() - 1;
+  const auto p = made_on<counter>(0);
+  barrier();
+  if (rank_me() == 0) {
+    for (int i = 0; i < 20; ++i) p.call<&counter::add_slowly>(via::rpc, 1);
+  } else if (rank_me() == last) {
+    for (int i = 0; i < 20; ++i) p.call<&counter::get>(via::fetch);
+  }
+  barrier();
+  CHECK_EQUAL(p.call<&counter::get>(via::rpc), 20u);
+  barrier();
+  if (rank_me() == 0) destroy(p);
+  barrier();
+}
+
+void one_with_pointers_stays() {
+  const rank_t last = rank_count() - 1;
+  const auto p = made_on<pointed>(0);
+  barrier();
+  if (rank_me() == last) CHECK_EQUAL(p.call<&pointed::set>(via::fetch, 3), 3);
+  barrier();
+  if (rank_me() == 0) CHECK_EQUAL(p.local()->value, 3);
+  CHECK_EQUAL(p.call<&pointed::rank>(via::rpc), 0);
+  CHECK_EQUAL(p.where(), 0);
+  barrier();
+  if (rank_me() == 0) destroy(p);
+  barrier();
+}
+
+void parts_come_home() {
+  const rank_t last = rank_count() - 1;
+  const auto p = made_on<pair>(0);
+  const auto part = broadcast(rank_me() == 0 ? p.call<&pair::first>() : global_ptr<counter>(), 0);
+  barrier();
+  if (rank_me() == last) CHECK_EQUAL(part.call<&counter::add>(via::fetch, 5), 5u);
+  barrier();
+  CHECK_EQUAL(p.call<&pair::sum>(via::rpc), 5u);
+  barrier();
+  if (rank_me() == last) p.call<&pair::add_both>(via::fetch, 1);
+  barrier();
+  CHECK_EQUAL(part.call<&counter::get>(via::rpc), 6u);
+  CHECK_EQUAL(p.call<&pair::sum>(via::rpc), 7u);
+  barrier();
+  if (rank_me() == 0) destroy(p);
+  barrier();
+}
+
+void elements_of_arrays_move() {
+  constexpr std::size_t count = 500;
+  global_ptr<counter> first;
+  if (rank_me() == 0) first = make_array<counter>(0, count);
+  first = broadcast(first, 0);
+  barrier();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (static_cast<int>(i % static_cast<unsigned>(rank_count())) == rank_me())
+      (first + static_cast<std::ptrdiff_t>(i)).call<&counter::add>(via::fetch, i);
+  }
+  barrier();
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto p = first + static_cast<std::ptrdiff_t>(i);
+    sum += p.call<&counter::get>(via::rpc);
+    CHECK_EQUAL(p.where(), static_cast<rank_t>(i % static_cast<unsigned>(rank_count())));
+  }
+  CHECK_EQUAL(sum, count * (count - 1) / 2);
+  barrier();
+  if (rank_me() == 0) destroy_array(first, count);
+  barrier();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run(argc, argv, [] {
+    check::claim("an object moves to the rank that fetches it, and keeps its address",
+                 an_object_moves_to_the_rank_that_fetches_it);
+    check::claim("calls by every word follow an object that has moved", calls_follow_the_object);
+    check::claim("a call that was relayed is the last one that is", hints_shorten);
+    check::claim("objects that all ranks fetch at once lose no change", all_fetch_at_once);
+    check::claim("an object does not leave while a method that changes it is suspended",
+                 a_method_in_progress_keeps_the_object);
+    check::claim("an object that the program uses through pointers stays where it was made",
+                 one_with_pointers_stays);
+    check::claim("a whole is right after one of its parts has moved, and the other way round",
+                 parts_come_home);
+    check::claim(
+        "elements of an array move each by itself, and come home when the array is destroyed",
+        elements_of_arrays_move);
+    return check::verdict();
+  });
+}
