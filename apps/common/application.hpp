@@ -12,9 +12,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/command_line.hpp"
 #include "common/measure.hpp"
+#include "common/policies.hpp"
 
 namespace apps {
 
@@ -55,13 +58,29 @@ int run_application(command_line& options, int argc, char** argv, Body body) {
   });
 }
 
-/// `--via rpc|migrate`
+/// `--via WORD`, one of the words of policies.hpp.
 inline void add_via(command_line& options, sojourn::via& how) {
-  options.add_choice("--via", how, {{"rpc", sojourn::via::rpc}, {"migrate", sojourn::via::migrate}},
-                     "How remote objects are reached");
+  std::vector<std::pair<const char*, sojourn::via>> words;
+  for (const policy& p : policies) words.emplace_back(p.name, p.how);
+  options.add_choice("--via", how, words, "How remote objects are reached");
 }
-inline const char* name_of(sojourn::via how) {
-  return how == sojourn::via::rpc ? "rpc" : "migrate";
+/// The same of a program that has a form in shared memory, too: then `in_shared_memory` is set.
+inline void add_via(command_line& options, sojourn::via& how, bool& in_shared_memory) {
+  std::vector<std::string> words;
+  for (const policy& p : policies) words.emplace_back(p.name);
+  words.emplace_back(shared_form);
+  options
+      .add_words(
+          "--via", words,
+          [&](std::size_t chosen) {
+            in_shared_memory = chosen == policies.size();
+            if (!in_shared_memory) how = policies[chosen].how;
+          },
+          "How remote objects are reached; shared: they lie in shared memory")
+      .default_text(name_of(how));
+}
+inline const char* name_of(sojourn::via how, bool in_shared_memory) {
+  return in_shared_memory ? shared_form : name_of(how);
 }
 
 /// `--json [FILE]`, see json_option; collective where others must be told.
@@ -89,17 +108,21 @@ inline nlohmann::ordered_json to_json(const figures& f) {
           {"messages_per_operation", thousandths(f.messages_each())},
           {"bytes_per_operation", thousandths(f.bytes_each())},
           {"migrations_per_operation", thousandths(f.migrations_each())},
+          {"hit_rate", f.hits + f.misses == 0 ? nlohmann::ordered_json()
+                                              : nlohmann::ordered_json(thousandths(f.hit_rate()))},
           {"p50_us", thousandths(f.p50_us)},
           {"p99_us", thousandths(f.p99_us)}};
 }
 
 /// Two lines for people.
 inline std::string to_text(const figures& f) {
+  const std::string hits =
+      f.hits + f.misses == 0 ? "" : fmt::format(", {:.1f}% of accesses hit", f.hit_rate() * 100);
   return fmt::format(
       "{} operations in {:.3f} s: {:.0f} a second, p50 {:.1f} us, p99 {:.1f} us\n"
-      "{:.2f} messages and {:.0f} bytes an operation, {:.2f} of them migrations\n",
+      "{:.2f} messages and {:.0f} bytes an operation, {:.2f} of them migrations{}\n",
       f.operations, f.seconds, f.per_second(), f.p50_us, f.p99_us, f.messages_each(),
-      f.bytes_each(), f.migrations_each());
+      f.bytes_each(), f.migrations_each(), hits);
 }
 
 }  // namespace apps

@@ -95,6 +95,12 @@ class command_line {
   option add_choice(const std::string& name, T& value,
                     std::initializer_list<std::pair<const char*, T>> choices,
                     const std::string& help) {
+    return add_choice(name, value, std::vector(choices), help);
+  }
+  template <class T>
+  option add_choice(const std::string& name, T& value,
+                    const std::vector<std::pair<const char*, T>>& choices,
+                    const std::string& help) {
     std::vector<std::string> words;
     std::vector<T> values;
     std::string now;
@@ -107,14 +113,16 @@ class command_line {
     return add_words(name, std::move(words), set, help).default_text(now);
   }
 
+  /// One of these words, of which `set` is told the place.
+  option add_words(const std::string& name, std::vector<std::string> words,
+                   std::function<void(std::size_t)> set, const std::string& help);
+
   parsed parse(int argc, char** argv);
   /// Of the program.
   std::string name() const;
 
  private:
   friend class json_option;
-  option add_words(const std::string& name, std::vector<std::string> words,
-                   std::function<void(std::size_t)> set, const std::string& help);
 
   std::unique_ptr<CLI::App> app_;
 };

@@ -17,16 +17,36 @@ namespace apps {
 struct figures {
   std::uint64_t operations = 0;
   double seconds = 0;
-  std::uint64_t messages = 0;  ///< Between different ranks: requests, replies, migrations.
+  std::uint64_t messages = 0;  ///< Between different ranks: requests, replies, migrations, and
+                               ///< those about copies and shared memory.
   std::uint64_t bytes = 0;     ///< In those messages, headers included.
   std::uint64_t migrations = 0;
-  double p50_us = 0;  ///< Of one operation as its requester sees it, without think time.
+  std::uint64_t hits = 0;    ///< Accesses to remote objects that found a copy here,
+  std::uint64_t misses = 0;  ///< and those that had to fetch one.
+  double p50_us = 0;         ///< Of one operation as its requester sees it, without think time.
   double p99_us = 0;
 
   double per_second() const { return static_cast<double>(operations) / seconds; }
   double messages_each() const { return each(messages); }
   double bytes_each() const { return each(bytes); }
   double migrations_each() const { return each(migrations); }
+  double hit_rate() const {
+    return static_cast<double>(hits) /
+           static_cast<double>(std::max<std::uint64_t>(hits + misses, 1));
+  }
+
+  /// Of two runs after each other. The percentiles are those of the slower one.
+  friend figures operator+(const figures& a, const figures& b) {
+    return {.operations = a.operations + b.operations,
+            .seconds = a.seconds + b.seconds,
+            .messages = a.messages + b.messages,
+            .bytes = a.bytes + b.bytes,
+            .migrations = a.migrations + b.migrations,
+            .hits = a.hits + b.hits,
+            .misses = a.misses + b.misses,
+            .p50_us = std::max(a.p50_us, b.p50_us),
+            .p99_us = std::max(a.p99_us, b.p99_us)};
+  }
 
  private:
   double each(std::uint64_t total) const {
@@ -54,9 +74,12 @@ inline figures measure(int requesters, const std::function<void(int, histogram&)
   figures f;
   f.operations = latencies.count();
   f.seconds = sojourn::reduce(seconds, [](double a, double b) { return std::max(a, b); });
-  f.messages = sojourn::reduce(spent.messages(), std::plus<>{});
-  f.bytes = sojourn::reduce(spent.bytes(), std::plus<>{});
-  f.migrations = sojourn::reduce(spent.migrations, std::plus<>{});
+  const sojourn::counters all = sojourn::reduce(spent, std::plus<>{});
+  f.messages = all.messages() + all.copy_messages + all.shared_messages;
+  f.bytes = all.bytes() + all.copy_bytes + all.shared_bytes;
+  f.migrations = all.migrations;
+  f.hits = all.cache_hits;
+  f.misses = all.cache_misses;
   f.p50_us = latencies.percentile(0.50) * 1e-3;
   f.p99_us = latencies.percentile(0.99) * 1e-3;
   return f;

@@ -70,6 +70,8 @@ class race {
     f.messages = count(&figures::messages);
     f.bytes = count(&figures::bytes);
     f.migrations = count(&figures::migrations);
+    f.hits = count(&figures::hits);
+    f.misses = count(&figures::misses);
     f.p50_us = of(&figures::p50_us);
     f.p99_us = of(&figures::p99_us);
     return f;
