@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "common/fault.hpp"
+#include "counting_network/shared_network.hpp"
+#include "counting_network/wiring.hpp"
 
 namespace apps {
 
@@ -29,75 +32,6 @@ namespace {
 
 constexpr int width = counting_network::width;
 constexpr int per_stage = width / 2;
-
-/// The bitonic wiring, as a table. A wire is followed through balancers: the wire that enters at a
-/// balancer's top leaves at its top.
-class wiring {
- public:
-  struct joint {
-    int top, bottom;  // Wires.
-  };
-  struct stage {
-    std::array<joint, per_stage> joints{};
-    int count = 0;
-  };
-
-  constexpr wiring() {
-    std::array<int, width> wires{};
-    for (int i = 0; i < width; ++i) wires[i] = i;
-    count_on(wires.data(), width);
-    outputs_ = wires;
-  }
-
-  constexpr const std::array<stage, counting_network::stages>& stages() const { return stages_; }
-  /// The wires in the order of the counters at their ends.
-  constexpr const std::array<int, width>& outputs() const { return outputs_; }
-
- private:
-  /// Bitonic[n]: two Bitonic[n/2] side by side, then Merger[n].
-  constexpr void count_on(int* wires, int n) {
-    if (n == 1) return;
-    count_on(wires, n / 2);
-    count_on(wires + n / 2, n / 2);
-    merge(wires, n);
-  }
-
-  /// Merger[n] of the sequences x (first half) and y (second half): one Merger[n/2] takes x's even
-  /// and y's odd wires, another the rest; a last row of balancers joins their outputs pairwise.
-  constexpr void merge(int* wires, int n) {
-    const int half = n / 2;
-    if (half > 1) {
-      std::array<int, width> one{}, other{};
-      for (int i = 0; i < half; i += 2) {
-        one[i / 2] = wires[i];
-        other[i / 2] = wires[i + 1];
-        one[(half + i) / 2] = wires[half + i + 1];
-        other[(half + i) / 2] = wires[half + i];
-      }
-      merge(one.data(), half);
-      merge(other.data(), half);
-      for (int i = 0; i < half; ++i) {
-        wires[2 * i] = one[i];
-        wires[2 * i + 1] = other[i];
-      }
-    }
-    for (int i = 0; i < n; i += 2) join(wires[i], wires[i + 1]);
-  }
-
-  constexpr void join(int top, int bottom) {
-    const int at = std::max(depth_[top], depth_[bottom]);
-    depth_[top] = depth_[bottom] = at + 1;
-    stages_[at].joints[stages_[at].count++] = {top, bottom};
-  }
-
-  std::array<stage, counting_network::stages> stages_{};
-  std::array<int, width> depth_{};
-  std::array<int, width> outputs_{};
-};
-
-constexpr wiring bitonic;
-static_assert(std::ranges::all_of(bitonic.stages(),
-                                  [](const wiring::stage& s) { return s.count == per_stage; }));
 
 /// A request's walk. Under via::migrate these frames move from balancer to balancer, and the number
 /// goes straight back to whoever asked.
@@ -181,27 +115,44 @@ counting_result run_counting(const counting_options& options) {
   const bool first = sojourn::rank_me() == 0;
   const auto requesters = static_cast<std::uint64_t>(options.requesters);
   counting_network network;
+  shared_network in_shared_memory;
   global_ptr<std::uint64_t> drawn;  // All numbers, requester by requester, on rank 0.
   if (first) {
-    network = counting_network::create();
+    if (options.in_shared_memory) {
+      in_shared_memory = shared_network::create();
+    } else {
+      network = counting_network::create();
+    }
     drawn = sojourn::make_array<std::uint64_t>(0, options.requests);
   }
   network = sojourn::broadcast(network);
+  in_shared_memory = sojourn::broadcast(in_shared_memory);
   drawn = sojourn::broadcast(drawn);
 
   // Requester r draws the numbers whose turn lies in [begin(r), begin(r + 1)).
   const auto begin = [&](std::uint64_t r) { return options.requests * r / requesters; };
   std::vector<std::vector<std::uint64_t>> mine(requesters);
+  const auto take = [&](int requester) {
+    return options.in_shared_memory ? in_shared_memory.take(requester)
+                                    : network.take(requester, options.how);
+  };
   counting_result result;
+  const std::uint64_t faults_before = sojourn::shared::counters_now().faults_remote;
   result.measured = measure(options.requesters, [&](int requester, histogram& latencies) {
     const auto r = static_cast<std::uint64_t>(requester);
     const std::uint64_t requests = begin(r + 1) - begin(r);
     mine[r].reserve(requests);
     for (std::uint64_t i = 0; i < requests; ++i) {
-      mine[r].push_back(timed(latencies, [&] { return network.take(requester, options.how); }));
+      mine[r].push_back(timed(latencies, [&] { return take(requester); }));
       think(options.think_cycles);
     }
   });
+  if (options.in_shared_memory) {
+    const std::uint64_t here = sojourn::shared::counters_now().faults_remote - faults_before;
+    const std::uint64_t visits = options.requests * shared_network::visits;
+    result.measured.misses = std::min(sojourn::reduce(here, std::plus<>{}), visits);
+    result.measured.hits = visits - result.measured.misses;
+  }
 
   for (std::uint64_t r = 0; r < requesters; ++r) {
     if (!mine[r].empty()) {
@@ -213,8 +164,10 @@ counting_result run_counting(const counting_options& options) {
   std::string wrong;
   if (first) {
     wrong = check_numbers({drawn.local(), options.requests});
-    if (wrong.empty()) wrong = check_steps(network.counts());
-    network.destroy();
+    if (wrong.empty()) {
+      wrong = check_steps(options.in_shared_memory ? in_shared_memory.counts() : network.counts());
+    }
+    options.in_shared_memory ? in_shared_memory.destroy() : network.destroy();
     sojourn::destroy_array(drawn, options.requests);
   }
   result.wrong = first_fault(wrong);

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "common/measure.hpp"
+#include "counting_network/wiring.hpp"
 
 namespace apps {
 
@@ -52,8 +53,8 @@ class balancer {
 /// The network. A plain value: it travels, and every copy means the same network.
 class counting_network {
  public:
-  static constexpr int width = 8;
-  static constexpr int stages = 6;
+  static constexpr int width = wiring::width;
+  static constexpr int stages = wiring::stage_count;
   static constexpr int balancers = stages * width / 2;
 
   /// Makes the objects, balancer b on rank b mod rank_count() and the counters likewise. One rank
@@ -82,6 +83,7 @@ struct counting_options {
   std::uint64_t requests = 20000;  ///< Of all requesters together.
   std::uint64_t think_cycles = 0;  ///< Between two requests of one requester.
   sojourn::via how = sojourn::via::migrate;
+  bool in_shared_memory = false;  ///< In place of objects, which `how` then is not about.
 };
 
 /// The same on every rank.

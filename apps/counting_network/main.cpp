@@ -21,14 +21,14 @@ int main(int argc, char** argv) {
       .between(std::uint64_t{1}, std::uint64_t{1} << 28);
   options.add("--think", counting.think_cycles, "Cycles between two requests")
       .between(std::uint64_t{0}, apps::think_cycles_max);
-  apps::add_via(options, counting.how);
+  apps::add_via(options, counting.how, counting.in_shared_memory);
   json.add_to(options);
 
   return apps::run_application(options, argc, argv, [&]() -> int {
     json.open();
     const apps::counting_result result = apps::run_counting(counting);
     if (!result.wrong.empty()) throw apps::refusal(1, result.wrong);
-    const char* how = apps::name_of(counting.how);
+    const char* how = apps::name_of(counting.how, counting.in_shared_memory);
     apps::say(json.readable(),
               fmt::format("counting network, {} ranks, {} requesters, think {} cycles, via {}\n{}"
                           "each of 0 ... {} was handed out once\n",
