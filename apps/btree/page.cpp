@@ -18,8 +18,8 @@ page<Key, Item>::page(int level, int fanout, const Key& low, std::optional<Key> 
       low_(low),
       high_(high),
       right_(right),
-      keys_(sojourn::make_array<Key>(sojourn::rank_me(), fanout_)),
-      items_(sojourn::make_array<Item>(sojourn::rank_me(), fanout_)) {}
+      keys_{},
+      items_{} {}
 
 template <class Key, class Item>
 page<Key, Item>::page(int level, int fanout, const half& entries, std::optional<Key> high,
@@ -28,12 +28,6 @@ page<Key, Item>::page(int level, int fanout, const half& entries, std::optional<
   size_ = entries.count;
   std::copy_n(entries.keys.begin(), size_, keys().begin());
   std::copy_n(entries.items.begin(), size_, items().begin());
-}
-
-template <class Key, class Item>
-page<Key, Item>::~page() {
-  sojourn::destroy_array(items_, fanout_);
-  sojourn::destroy_array(keys_, fanout_);
 }
 
 template <class Key, class Item>
@@ -153,6 +147,9 @@ auto page<Key, Item>::describe() const -> description {
           .valid = in_order && in_range && size_ <= fanout_ && !splitting() &&
                    high_.has_value() == bool(right_)};
 }
+
+static_assert(sojourn::travels<page<text_key, child<text_key, text_value>>>,
+              "a page is copied as bytes");
 
 template class page<text_key, text_value>;
 template class page<text_key, child<text_key, text_value>>;

@@ -29,8 +29,8 @@ struct batch {
 /// through `right`. So whoever arrives late, after a split, is told to go right: this one link is
 /// what lets readers and writers work side by side without locks (Lehman and Yao, 1981).
 ///
-/// An ordinary class. Its methods run at its owner; all but split() run through without suspending,
-/// so each is one atomic step. The entries lie in the owner's global heap, like the page itself.
+/// An ordinary class. All methods but split() run through without suspending, so each is one atomic
+/// step. The entries lie in the page, which so is copied as one piece, via::cache.
 template <class Key, class Item>
 class page {
  public:
@@ -44,9 +44,6 @@ class page {
        sojourn::global_ptr<page> right);
   page(int level, int fanout, const half& entries, std::optional<Key> high,
        sojourn::global_ptr<page> right);
-  ~page();
-  page(const page&) = delete;
-  page& operator=(const page&) = delete;
 
   /// What a lookup finds. When `right` is set the key is not covered any more: go there.
   struct found {
@@ -109,8 +106,10 @@ class page {
  private:
   bool covers(const Key& key) const { return !high_ || key < *high_; }
   bool splitting() const { return splitting_to_ >= 0; }
-  std::span<Key> keys() const { return {keys_.local(), size_}; }
-  std::span<Item> items() const { return {items_.local(), size_}; }
+  std::span<Key> keys() { return {keys_.data(), size_}; }
+  std::span<const Key> keys() const { return {keys_.data(), size_}; }
+  std::span<Item> items() { return {items_.data(), size_}; }
+  std::span<const Item> items() const { return {items_.data(), size_}; }
   /// Index of the first key not below `key`.
   std::size_t position(const Key& key) const;
   /// Up to `limit` entries, and no more than fit into the batch. Requires: begin <= size_.
@@ -126,8 +125,8 @@ class page {
   Key low_;
   std::optional<Key> high_;  ///< Without one the page is the last of its level.
   sojourn::global_ptr<page> right_;
-  sojourn::global_ptr<Key> keys_;  ///< Of fanout_ elements, as items_.
-  sojourn::global_ptr<Item> items_;
+  std::array<Key, fanout_max> keys_;  ///< The first size_ of them.
+  std::array<Item, fanout_max> items_;
 };
 
 }  // namespace apps
