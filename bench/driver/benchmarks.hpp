@@ -104,6 +104,10 @@ struct net_settings {
 void bench_net(report& result, const installation& here, const settings& chosen,
                const net_settings& asked);
 
+/// The words at an access, in the counting network, the B-tree and six small programs: Tables 1 to
+/// 5 and Figures 2 and 3 of Hsieh, Wang and Weihl.
+void bench_policies(report& result, const installation& here, const settings& chosen);
+
 /// Random updates and reads of a table, aggregated and not: GUPS and indexgather.
 void bench_gups(report& result, const installation& here, const settings& chosen);
 
@@ -129,9 +133,9 @@ void add_schema_tables(report& result, const installation& here);
 void add_depth(report& result, const installation& here, const settings& chosen);
 
 /// Where one migration's time goes, in the categories of the paper's Table 5.
-/// `shipped_bytes` is what a migration of the counting network's kind ships.
+/// `shipped_bytes` is what a migration of the counting network's kind ships; `group`: of the JSON.
 void add_breakdown(report& result, worker& ours, worker& raw, double shipped_bytes,
-                   const settings& chosen);
+                   const settings& chosen, const std::string& group = "migrate");
 
 /// Where the time goes of one move of a thread with so many bytes of locals, in the categories of
 /// Sang and Rego's Table 3.

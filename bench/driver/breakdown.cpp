@@ -142,7 +142,7 @@ void add_table(report& result, const table& laid_out, double ticks_a_ns) {
 }  // namespace
 
 void add_breakdown(report& result, worker& ours, worker& raw, double shipped_bytes,
-                   const settings& chosen) {
+                   const settings& chosen, const std::string& group) {
   const batch_plan visits{.iterations = chosen.work.quick ? 200u : 1000u, .repeats = 5, .bytes = 0};
   const parts measured =
       measure_parts(ours, raw, shipped_bytes, chosen, {{"visit", visits}, {"visit_local", visits}});
@@ -152,7 +152,7 @@ void add_breakdown(report& result, worker& ours, worker& raw, double shipped_byt
              .system = "Prelude",
              .unit = "cycles",
              .unit_key = "paper_cycles",
-             .group = "migrate",
+             .group = group,
              .remark = "The paper's parts do not add up\nto its totals exactly; rows that name two "
                        "of its categories add them.",
              .rows = rows_of_activation(measured, shipped_bytes)},

@@ -9,9 +9,12 @@
 namespace bench {
 
 double instruction_count::of_run(const callgrind_run& run, std::uint64_t iterations) const {
-  const std::string files = (scratch_.path() / std::to_string(iterations)).string();
-  arguments command{"valgrind", "--tool=callgrind", "--callgrind-out-file=" + files + ".profile",
-                    "--log-file=" + files + ".log"};
+  const std::string files = (scratch_->path() / std::to_string(iterations)).string();
+  const std::string rank = job_.empty() ? "" : ".%q{SOJOURN_RANK}";
+  arguments command = job_;
+  command.insert(command.end(), {"valgrind", "--tool=callgrind",
+                                 "--callgrind-out-file=" + files + rank + ".profile",
+                                 "--log-file=" + files + rank + ".log"});
   command.insert(command.end(), run.options.begin(), run.options.end());
   command.insert(command.end(), {program_, "--operation", run.operation, "--samples", "1",
                                  "--iterations", std::to_string(iterations)});
@@ -19,7 +22,7 @@ double instruction_count::of_run(const callgrind_run& run, std::uint64_t iterati
   if (ended.status != 0) {
     throw failure(fmt::format("{} ended with status {} under valgrind", program_, ended.status));
   }
-  std::ifstream lines(files + run.profile);
+  std::ifstream lines(files + (job_.empty() ? "" : ".0") + run.profile);
   for (std::string line; std::getline(lines, line);) {
     if (line.rfind("totals:", 0) == 0) return std::stod(line.substr(7));
   }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "driver/installation.hpp"
@@ -19,6 +20,13 @@ class instruction_count {
   /// `program` takes --operation, --iterations and --samples. Requires: valgrind is in PATH.
   instruction_count(const installation& here, const std::string& program, std::uint64_t iterations)
       : program_(here.program(program)), iterations_(iterations) {}
+  /// The same of rank 0 of a job of two, each under valgrind; only a_marked_iteration() is right,
+  /// because a rank that waits does so as long as it takes.
+  static instruction_count of_two_ranks(const installation& here, const std::string& program) {
+    instruction_count count(here, program, 0);
+    count.job_ = {here.program("sojourn"), "run", "-n", "2", "--no-bind"};
+    return count;
+  }
 
   /// The difference of two runs, of which one does the operation so many times more often: starting
   /// and ending cancel out. Each operation is counted once; `heap`: under SOJOURN_EXECUTION=heap.
@@ -41,7 +49,8 @@ class instruction_count {
 
   std::string program_;
   std::uint64_t iterations_;
-  temporary_directory scratch_;
+  arguments job_;  ///< What starts it as a job; empty: it is started alone.
+  std::unique_ptr<temporary_directory> scratch_ = std::make_unique<temporary_directory>();
   mutable std::map<std::string, double> found_;
 };
 

@@ -65,6 +65,7 @@ void run_benchmark(const std::string& name, report& result, const installation& 
   if (name == "phold" || name == "all") bench_phold(result, here, complete);
   if (name == "shared" || name == "all") bench_shared(result, here, complete, of_shared);
   if (name == "net" || name == "all") bench_net(result, here, complete, of_net);
+  if (name == "policies" || name == "all") bench_policies(result, here, complete);
   if (name == "gups" || name == "all") bench_gups(result, here, complete);
   for (const std::string& application : application_names()) {
     if (name == application || name == "all") {
@@ -133,9 +134,10 @@ int main(int argc, char** argv) {
   bool as_json = false;
   std::filesystem::path svg;
   bench::settings chosen;
-  std::vector<std::string> names{
-      "ping", "migrate", "calls", "threads", "hybrid", "rpc",    "am",  "onesided", "collectives",
-      "load", "scaling", "start", "uts",     "phold",  "shared", "net", "gups",     "checked"};
+  std::vector<std::string> names{"ping",    "migrate", "calls",    "threads",     "hybrid",
+                                 "rpc",     "am",      "onesided", "collectives", "load",
+                                 "scaling", "start",   "uts",      "phold",       "shared",
+                                 "net",     "gups",    "policies", "checked"};
   for (const auto& applications : {bench::application_names(), bench::execution_names()}) {
     names.insert(names.end(), applications.begin(), applications.end());
   }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an access via::cache costs: the first one to each of many objects of 64 bytes, which brings
+// a copy, beside a call; and one that finds its copy, beside one to an object of this rank.
+//
+//   bench_policies --operation KIND --iterations N
+//
+//   rpc            each object of the other rank is read once, via::rpc
+//   cache_miss     the same via::cache: each access brings a copy
+//   cache_hit      one object of the other rank, of which there is a copy here, is read N times,
+//                  between counting_begins() and counting_ends()
+//   local          the same of an object of this rank
+
+#include <array>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include <sojourn/sojourn.hpp>
+
+#include "common/timing.hpp"
+#include "common/two_ranks.hpp"
+
+namespace {
+
+using namespace sojourn;
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define BENCH_OPAQUE [[gnu::noipa]]  // No inlining, no cloning, no knowledge of what it clobbers.
+#else
+#define BENCH_OPAQUE [[gnu::noinline]]
+#endif
+
+class record {
+ public:
+  BENCH_OPAQUE std::uint64_t first() const { return words_[0]; }
+  void fill(std::uint64_t value) { words_.fill(value); }
+
+ private:
+  std::array<std::uint64_t, 8> words_{};
+};
+static_assert(sizeof(record) == 64);
+
+/// The driver has callgrind count from the entry of one to the entry of the other.
+extern "C" BENCH_OPAQUE void counting_begins() { bench::touch(nullptr); }
+extern "C" BENCH_OPAQUE void counting_ends() { bench::touch(nullptr); }
+
+/// Fresh objects on rank 1, of which no copy has ever been given.
+class records {
+ public:
+  explicit records(std::uint64_t count) : count_(count), all_(make_array<record>(1, count)) {
+    rpc(
+        1,
+        [](global_ptr<record> all, std::uint64_t n) {
+          for (std::uint64_t i = 0; i < n; ++i) all.local()[i].fill(i);
+        },
+        all_, count_)
+        .get();
+  }
+  records(const records&) = delete;
+  records& operator=(const records&) = delete;
+  ~records() { destroy_array(all_, count_); }
+
+  global_ptr<record> operator[](std::uint64_t i) const {
+    return all_ + static_cast<std::ptrdiff_t>(i);
+  }
+
+ private:
+  std::uint64_t count_;
+  global_ptr<record> all_;
+};
+
+std::vector<double> time_reads(const bench::batch_plan& plan, via how) {
+  const records all(plan.warm_up() + plan.repeats * plan.iterations);
+  std::uint64_t next = 0;
+  std::uint64_t wrong = 0;
+  auto found = bench::time_batches(plan, [&](std::uint64_t count) {
+    for (const std::uint64_t end = next + count; next < end; ++next) {
+      if (all[next].call<&record::first>(how) != next) ++wrong;
+    }
+  });
+  if (wrong != 0) throw std::runtime_error("a read found what is not there");
+  return found;
+}
+
+BENCH_OPAQUE std::uint64_t read_cached(global_ptr<record> object, std::uint64_t iterations) {
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < iterations; ++i) sum += object.call<&record::first>(via::cache);
+  return sum;
+}
+
+bench::figures read_again(std::uint64_t iterations, rank_t owner) {
+  const global_ptr<record> object = make<record>(owner);
+  object.call<&record::fill>(via::rpc, std::uint64_t{7});
+  object.call<&record::first>(via::cache);  // now there is a copy
+  read_cached(object, 10);
+  counting_begins();
+  const std::uint64_t start = bench::clock_ns();
+  const std::uint64_t sum = read_cached(object, iterations);
+  const std::uint64_t end = bench::clock_ns();
+  counting_ends();
+  destroy(object);
+  if (sum != 7 * iterations) throw std::runtime_error("a read of a copy found what is not there");
+  return std::vector{static_cast<double>(end - start) / static_cast<double>(iterations)};
+}
+
+bench::figures measure(const bench::command& next) {
+  if (next.operation == "rpc") return time_reads(next.plan, via::rpc);
+  if (next.operation == "cache_miss") return time_reads(next.plan, via::cache);
+  if (next.operation == "cache_hit") return read_again(next.plan.iterations, 1);
+  if (next.operation == "local") return read_again(next.plan.iterations, 0);
+  return std::nullopt;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return bench::run_two_ranks("bench_policies", argc, argv, measure);
+}
