@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "common/fault.hpp"
@@ -21,19 +22,26 @@ std::uint64_t share(std::uint64_t all, int r, int requesters) {
   return all * (part + 1) / parts - all * part / parts;
 }
 
+/// Nodes in shared memory that this rank has looked into.
+template <class Tree>
+std::uint64_t visits_here() {
+  if constexpr (requires { Tree::visits_here(); }) return Tree::visits_here();
+  return 0;
+}
+
 }  // namespace
 
-template <class Key, class Value>
-experiment<Key, Value>::experiment(std::vector<Key> keys, const btree_options& options)
+template <class Key, class Value, class Tree>
+experiment<Key, Value, Tree>::experiment(std::vector<Key> keys, const btree_options& options)
     : data_(std::move(keys)) {
   if (sojourn::rank_me() == 0) {
-    tree_ = btree<Key, Value>::create(options, data_.boundaries(sojourn::rank_count()));
+    tree_ = Tree::create(options, data_.boundaries(sojourn::rank_count()));
   }
   tree_ = sojourn::broadcast(tree_);
 }
 
-template <class Key, class Value>
-run_result experiment<Key, Value>::load(const run_options& options) {
+template <class Key, class Value, class Tree>
+run_result experiment<Key, Value, Tree>::load(const run_options& options) {
   std::string wrong;
   run_result result;
   result.measured = measure(options.requesters, [&](int requester, histogram& latencies) {
@@ -55,12 +63,14 @@ run_result experiment<Key, Value>::load(const run_options& options) {
   return result;
 }
 
-template <class Key, class Value>
-run_result experiment<Key, Value>::run(const workload& what, const run_options& options) {
+template <class Key, class Value, class Tree>
+run_result experiment<Key, Value, Tree>::run(const workload& what, const run_options& options) {
   using stream = request_stream<Key, Value>;
   ++runs_;
   std::string wrong;
   run_result result;
+  const std::uint64_t visits_before = visits_here<Tree>();
+  const std::uint64_t faults_before = sojourn::shared::counters_now().faults_remote;
   result.measured = measure(options.requesters, [&](int requester, histogram& latencies) {
     stream requests(data_, what, requester, options.requesters, runs_);
     for (auto left = share(options.operations, requester, options.requesters); left > 0; --left) {
@@ -69,6 +79,12 @@ run_result experiment<Key, Value>::run(const workload& what, const run_options& 
       think(options.think_cycles);
     }
   });
+  const std::uint64_t visits = visits_here<Tree>() - visits_before;
+  if (const std::uint64_t all = sojourn::reduce(visits, std::plus<>{}); all > 0) {
+    const std::uint64_t faults = sojourn::shared::counters_now().faults_remote - faults_before;
+    result.measured.misses = std::min(sojourn::reduce(faults, std::plus<>{}), all);
+    result.measured.hits = all - result.measured.misses;
+  }
   if (sojourn::rank_me() == 0) {
     for (int r = 0; r < options.requesters; ++r) {
       stream requests(data_, what, r, options.requesters, runs_);
@@ -84,9 +100,9 @@ run_result experiment<Key, Value>::run(const workload& what, const run_options& 
   return result;
 }
 
-template <class Key, class Value>
-std::string experiment<Key, Value>::perform(const request<Key, Value>& r, via how,
-                                            histogram& latencies) const {
+template <class Key, class Value, class Tree>
+std::string experiment<Key, Value, Tree>::perform(const request<Key, Value>& r, via how,
+                                                  histogram& latencies) const {
   switch (r.kind) {
     case request_kind::read: {
       const auto found = timed(latencies, [&] { return tree_.lookup(r.key, how); });
@@ -106,8 +122,8 @@ std::string experiment<Key, Value>::perform(const request<Key, Value>& r, via ho
   return {};
 }
 
-template <class Key, class Value>
-std::string experiment<Key, Value>::check_scan(
+template <class Key, class Value, class Tree>
+std::string experiment<Key, Value, Tree>::check_scan(
     const request<Key, Value>& r, const std::vector<std::pair<Key, Value>>& entries) const {
   // Records that were loaded are never removed: all from the first to the last found must be there.
   auto expected = std::ranges::lower_bound(data_.sorted(), r.key);
@@ -123,8 +139,8 @@ std::string experiment<Key, Value>::check_scan(
   return missed || entries.size() > r.limit ? "a scan found too few or too many records" : "";
 }
 
-template <class Key, class Value>
-std::string experiment<Key, Value>::check(std::string wrong) const {
+template <class Key, class Value, class Tree>
+std::string experiment<Key, Value, Tree>::check(std::string wrong) const {
   if (sojourn::rank_me() == 0) {
     if (wrong.empty()) wrong = compare(tree_, model_);
     if (wrong.empty()) wrong = inspect(tree_).wrong;
@@ -132,13 +148,13 @@ std::string experiment<Key, Value>::check(std::string wrong) const {
   return first_fault(wrong);
 }
 
-template <class Key, class Value>
-tree_shape experiment<Key, Value>::shape() const {
+template <class Key, class Value, class Tree>
+tree_shape experiment<Key, Value, Tree>::shape() const {
   return sojourn::rank_me() == 0 ? inspect(tree_) : tree_shape();
 }
 
-template <class Key, class Value>
-void experiment<Key, Value>::destroy() {
+template <class Key, class Value, class Tree>
+void experiment<Key, Value, Tree>::destroy() {
   sojourn::barrier();
   if (sojourn::rank_me() == 0) tree_.destroy();
   tree_ = {};
@@ -147,5 +163,6 @@ void experiment<Key, Value>::destroy() {
 
 template class experiment<text_key, text_value>;
 template class experiment<std::uint64_t, std::uint64_t>;
+template class experiment<std::uint64_t, std::uint64_t, shared_tree>;
 
 }  // namespace apps

@@ -11,6 +11,7 @@
 
 #include "btree/btree.hpp"
 #include "btree/check.hpp"
+#include "btree/shared_tree.hpp"
 #include "btree/workload.hpp"
 #include "common/measure.hpp"
 
@@ -30,8 +31,9 @@ struct run_result {
 };
 
 /// A tree and what it should hold. All methods are collective: each rank makes one experiment of
-/// the same records and calls the same methods in the same order. They suspend.
-template <class Key, class Value>
+/// the same records and calls the same methods in the same order. They suspend. `Tree` is btree, or
+/// shared_tree, whose hits are visits of nodes that did not have to fetch a page.
+template <class Key, class Value, class Tree = btree<Key, Value>>
 class experiment {
  public:
   /// An empty tree. Requires: distinct keys, at least one.
@@ -56,7 +58,7 @@ class experiment {
                          const std::vector<std::pair<Key, Value>>& entries) const;
 
   dataset<Key> data_;
-  btree<Key, Value> tree_;
+  Tree tree_;
   std::map<Key, Value> model_;  ///< On rank 0.
   std::uint64_t runs_ = 0;
 };

@@ -19,6 +19,7 @@ struct settings {
   std::string layout = "random";
   std::string workload = "A";
   bool integers = false;
+  bool in_shared_memory = false;
   apps::btree_options tree;
   apps::run_options run;
   apps::json_report json;
@@ -40,7 +41,7 @@ void stop_if(const std::string& wrong) {
   if (!wrong.empty()) throw apps::refusal(1, wrong);
 }
 
-template <class Key, class Value>
+template <class Key, class Value, class Tree = apps::btree<Key, Value>>
 int run_experiment(settings& s) {
   constexpr std::size_t paper_keys = 10000;
   s.json.open();
@@ -53,7 +54,7 @@ int run_experiment(settings& s) {
   }
   const std::size_t records = keys.size();
 
-  apps::experiment<Key, Value> experiment(std::move(keys), s.tree);
+  apps::experiment<Key, Value, Tree> experiment(std::move(keys), s.tree);
   const apps::run_result load = experiment.load(s.run);
   stop_if(load.wrong);
   const apps::tree_shape shape = experiment.shape();
@@ -61,7 +62,7 @@ int run_experiment(settings& s) {
   stop_if(run.wrong);
   experiment.destroy();
 
-  const char* how = apps::name_of(s.run.how);
+  const char* how = apps::name_of(s.run.how, s.in_shared_memory);
   apps::say(s.json.readable(),
             fmt::format("B-link tree of {} keys in {} pages, {} levels, fan-out {}, {} layout\n"
                         "pages on each rank: {}\n"
@@ -108,12 +109,16 @@ int main(int argc, char** argv) {
       .between(1, 4096);
   options.add("--think", s.run.think_cycles, "Cycles between two requests")
       .between(std::uint64_t{0}, apps::think_cycles_max);
-  apps::add_via(options, s.run.how);
+  apps::add_via(options, s.run.how, s.in_shared_memory);
   options.add_flag("--ints", s.integers, "64-bit integers as keys and values, instead of texts");
   s.json.add_to(options);
 
   return apps::run_application(options, argc, argv, [&]() -> int {
     s.tree.placement = s.layout == "subtree" ? apps::layout::subtree : apps::layout::random;
+    if (s.in_shared_memory) {
+      if (!s.integers) throw apps::refusal(2, "--via shared: of integers alone; add --ints");
+      return run_experiment<std::uint64_t, std::uint64_t, apps::shared_tree>(s);
+    }
     return s.integers ? run_experiment<std::uint64_t, std::uint64_t>(s)
                       : run_experiment<apps::text_key, apps::text_value>(s);
   });

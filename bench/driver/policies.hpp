@@ -63,6 +63,12 @@ struct policy_plan {
   std::vector<int> ranks;
   int rounds;
   bool quick;
+
+  /// How many operations a run has on so many ranks, of a program that does `on_four` on 4: the
+  /// more ranks share the cores, the longer each takes.
+  std::uint64_t operations(std::uint64_t on_four, int on_ranks) const {
+    return on_four * 4 / static_cast<std::uint64_t>(on_ranks) / (quick ? 4 : 1);
+  }
 };
 
 void add_policies_btree(report& result, const installation& here, const policy_plan& plan,

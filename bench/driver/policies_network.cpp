@@ -60,12 +60,12 @@ void add_policies_network(report& result, const installation& here, const policy
   nlohmann::json rows = nlohmann::json::array();
   std::string files;
   for (const int think : think_times) {
-    const policy_program network{"counting_network",
-                                 {"--think", std::to_string(think)},
-                                 policy_rows(true, plan.quick ? 2'000 : 20'000)};
     curves all;
     for (const int ranks : plan.ranks) {
       tell_progress(fmt::format("policies: counting network, think {}, {} ranks", think, ranks));
+      const policy_program network{"counting_network",
+                                   {"--think", std::to_string(think)},
+                                   policy_rows(true, plan.operations(20'000, ranks))};
       all.push_back(run_in_turns(here, network, ranks, plan.rounds));
       for (const policy_runs& runs : all.back()) {
         rows.push_back(json_of(runs, ranks));

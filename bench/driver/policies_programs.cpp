@@ -13,15 +13,15 @@ namespace {
 struct small_program {
   const char* name;
   const char* about;
-  std::uint64_t operations;
+  std::uint64_t operations;  ///< On 4 ranks.
 };
 constexpr std::array programs{
-    small_program{"hot_table", "hash table, hot keys, 2% writes", 20'000},
-    small_program{"chains", "long runs on one object", 500},
-    small_program{"counters", "small counters that all change", 10'000},
-    small_program{"phases", "read by all, then changed by all", 8'000},
-    small_program{"graph_walk", "random walks, skewed graph", 4'000},
-    small_program{"hash_join", "hash join, skewed keys", 20'000},
+    small_program{"hot_table", "hash table, hot keys, 2% writes", 40'000},
+    small_program{"chains", "long runs on one object", 1'000},
+    small_program{"counters", "small counters that all change", 20'000},
+    small_program{"phases", "read by all, then changed by all", 16'000},
+    small_program{"graph_walk", "random walks, skewed graph", 5'000},
+    small_program{"hash_join", "hash join, skewed keys", 40'000},
 };
 
 void add_ratios(report& result, const small_program& program, int ranks,
@@ -63,12 +63,10 @@ void add_policies_programs(report& result, const installation& here, const polic
       "hits", "", "", "", "", "", "", "", "an op", "an op", "");
   nlohmann::json rows = nlohmann::json::array();
   for (const small_program& program : programs) {
-    const policy_program what{
-        program.name,
-        {},
-        policy_rows(false, plan.quick ? program.operations / 5 : program.operations)};
     for (const int ranks : plan.ranks) {
       tell_progress(fmt::format("policies: {}, {} ranks", program.name, ranks));
+      const policy_program what{
+          program.name, {}, policy_rows(false, plan.operations(program.operations, ranks))};
       const std::vector<policy_runs> all = run_in_turns(here, what, ranks, plan.rounds);
       text += rows_of(all, program, ranks);
       // On as many ranks as most machines have cores.

@@ -87,15 +87,22 @@ for program in btree tour counting_network; do
   refuses 2 "--requesters" "$bin/$program" --requesters 0
   refuses 2 "--requesters" "$bin/$program" --requesters -3
 done
-for program in btree tour counting_network uts phold em3d water fft lu gups indexgather sor em3d_flow mdforce; do
+for program in btree tour counting_network uts phold em3d water fft lu gups indexgather sor em3d_flow mdforce \
+  hot_table chains counters phases graph_walk hash_join; do
   refuses 2 "--frobnicate" "$bin/$program" --frobnicate
   refuses 2 "superfluous" "$bin/$program" superfluous
   refuses 1 "cannot write the figures to $work/no/such" "$bin/$program" --json "$work/no/such"
   refuses 2 "takes the name of a file, not 4; write ./4" "$bin/$program" --json 4
   accepts "Usage: $program" "$bin/$program" --help
 done
-for program in btree counting_network; do
+for program in btree counting_network hot_table chains counters phases graph_walk hash_join; do
   refuses 2 "--via" "$bin/$program" --via pigeon
+done
+for program in hot_table chains counters phases graph_walk hash_join; do
+  refuses 2 "--ops" "$bin/$program" --ops 0
+  refuses 2 "--via" "$bin/$program" --via shared
+done
+for program in btree counting_network; do
   refuses 2 "--think" "$bin/$program" --think long
   refuses 2 "--think" "$bin/$program" --think -1
   refuses 2 "--think" "$bin/$program" --think 99999999999999
