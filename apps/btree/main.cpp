@@ -55,7 +55,11 @@ int run_experiment(settings& s) {
   const std::size_t records = keys.size();
 
   apps::experiment<Key, Value, Tree> experiment(std::move(keys), s.tree);
-  const apps::run_result load = experiment.load(s.run);
+  apps::run_options filling = s.run;
+  // By one requester in shared memory, where those of other ranks would only take the pages to and
+  // fro.
+  if (s.in_shared_memory) filling.requesters = 1;
+  const apps::run_result load = experiment.load(filling);
   stop_if(load.wrong);
   const apps::tree_shape shape = experiment.shape();
   const apps::run_result run = experiment.run(what, s.run);
@@ -70,7 +74,7 @@ int run_experiment(settings& s) {
                         "workload {} ({}), think {} cycles, via {}:\n{}"
                         "the tree is in order and equals std::map\n",
                         records, shape.pages(), shape.height(), s.tree.fanout, s.layout,
-                        fmt::join(shape.pages_on, " "), s.run.requesters, sojourn::rank_count(),
+                        fmt::join(shape.pages_on, " "), filling.requesters, sojourn::rank_count(),
                         how, apps::to_text(load.measured), what.name, what.description,
                         s.run.think_cycles, how, apps::to_text(run.measured)));
   s.json.write({{"ranks", sojourn::rank_count()},

@@ -3,6 +3,9 @@
 // Parts of `sojourn bench policies`.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,8 +64,11 @@ nlohmann::json json_of(const policy_runs& runs, int ranks);
 /// What the parts measure.
 struct policy_plan {
   std::vector<int> ranks;
-  int rounds;
+  int rounds;  ///< On up to 4 ranks.
   bool quick;
+
+  /// Runs of more ranks take long, because these share the cores.
+  int rounds_on(int on_ranks) const { return on_ranks > 4 ? std::min(rounds, 5) : rounds; }
 
   /// How many operations a run has on so many ranks, of a program that does `on_four` on 4: the
   /// more ranks share the cores, the longer each takes.

@@ -56,7 +56,8 @@ std::string rows_of(const std::vector<policy_runs>& all, const small_program& pr
 
 void add_policies_programs(report& result, const installation& here, const policy_plan& plan) {
   std::string text = fmt::format(
-      "Six programs, 16 requesters; medians of {} rounds, and quartiles of the operations a "
+      "Six programs, 16 requesters; medians of {} rounds (more than 4 ranks: 5 at most), and "
+      "quartiles of the operations a "
       "second\n{:<11} {:<33} {:>5} {:<10} {:>10} {:>24} {:>8} {:>9} {:>9} {:>6}\n{:<11} {:<33} "
       "{:>5} {:<10} {:>10} {:>24} {:>8} {:>9} {:>9} {:>6}",
       plan.rounds, "program", "", "ranks", "via", "ops/s", "", "over rpc", "messages", "words",
@@ -67,7 +68,7 @@ void add_policies_programs(report& result, const installation& here, const polic
       tell_progress(fmt::format("policies: {}, {} ranks", program.name, ranks));
       const policy_program what{
           program.name, {}, policy_rows(false, plan.operations(program.operations, ranks))};
-      const std::vector<policy_runs> all = run_in_turns(here, what, ranks, plan.rounds);
+      const std::vector<policy_runs> all = run_in_turns(here, what, ranks, plan.rounds_on(ranks));
       text += rows_of(all, program, ranks);
       // On as many ranks as most machines have cores.
       if (ranks == plan.ranks.front()) add_ratios(result, program, ranks, all);
