@@ -115,11 +115,10 @@ void add_policies_btree(report& result, const installation& here, const policy_p
   }
   text +=
       "A word has 4 bytes, headers are counted; keys and values have 8 bytes. Ticks are those of "
-      "the time-stamp\ncounter. CP: migration; SM: the paper's shared memory in hardware; HW, "
-      "hardware: messages by hardware. A page\nhas room for 128 entries, whatever the fan-out, and "
-      "is copied as a whole (cache). "
-      "Ours beside SM is in pages of 4 KiB, of which a node\nhas one; it makes a twentieth of the "
-      "operations (shared).";
+      "the time-stamp\ncounter. CP: migration; SM: the paper's shared memory in hardware, beside "
+      "which ours is in pages of 4 KiB,\nof which a node has one, and makes a twentieth of the "
+      "operations (shared); HW, hardware: messages by hardware.\nA page of the tree has room for "
+      "128 entries, whatever the fan-out, and is copied as a whole (cache).";
   result.add_text(text);
   result.add_detail(policies_group, "tables_1_to_4", rows);
 }
