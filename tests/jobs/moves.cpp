@@ -71,7 +71,7 @@ struct pair {
   counter other;
   std::uint64_t sum() const { return one.value + other.value; }
   std::uint64_t add_both(std::uint64_t n) { return one.add(n) + other.add(n); }
-  global_ptr<counter> first() { return global_ptr<counter>(&one); }
+  global_ptr<counter> second() { return global_ptr<counter>(&other); }
 };
 
 template <class T>
@@ -249,7 +249,7 @@ void one_with_pointers_stays() {
 void parts_come_home() {
   const rank_t last = rank_count() - 1;
   const auto p = made_on<pair>(0);
-  const auto part = broadcast(rank_me() == 0 ? p.call<&pair::first>() : global_ptr<counter>(), 0);
+  const auto part = broadcast(rank_me() == 0 ? p.call<&pair::second>() : global_ptr<counter>(), 0);
   barrier();
   if (rank_me() == last) CHECK_EQUAL(part.call<&counter::add>(via::fetch, 5), 5u);
   barrier();
