@@ -68,6 +68,11 @@ struct counters {
   std::uint64_t calls_relayed = 0;      ///< Calls that came here after their object had left.
   std::uint64_t copy_messages = 0;      ///< About copies and moves, but for the calls themselves.
   std::uint64_t copy_bytes = 0;
+  std::uint64_t versions_published = 0;   ///< Of replicated objects of this rank, by updates.
+  std::uint64_t versions_pushed = 0;      ///< Sent to subscribers because they were published.
+  std::uint64_t replica_misses = 0;       ///< Reads that found no version here.
+  std::uint64_t replica_messages = 0;     ///< About replicated objects, but for the updates.
+  std::uint64_t replica_bytes = 0;
   std::uint64_t upkeep_messages = 0;  ///< What ranks tell each other for the runtime's own sake.
   std::uint64_t upkeep_bytes = 0;
 
@@ -76,9 +81,9 @@ struct counters {
   std::uint64_t bytes() const { return request_bytes + reply_bytes + migration_bytes; }
 
   static constexpr std::size_t count() { return sizeof(counters) / sizeof(std::uint64_t); }
-  std::array<std::uint64_t, 58> values() const {
-    static_assert(count() == 58);
-    using array = std::array<std::uint64_t, 58>;
+  std::array<std::uint64_t, 63> values() const {
+    static_assert(count() == 63);
+    using array = std::array<std::uint64_t, 63>;
     return __builtin_bit_cast(array, *this);
   }
   counters& operator-=(const counters& before);

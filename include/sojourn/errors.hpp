@@ -40,6 +40,11 @@ struct dist_object_destroyed : error {
   using error::error;
 };
 
+/// A replicated object is used after it was destroyed. (sojourn/replicated.hpp)
+struct replicated_destroyed : error {
+  using error::error;
+};
+
 /// A rank has ended in the middle of the job, and what was waited for needs it: the answer of a
 /// call, a thread or object there, a collective operation, a finish. The job is lost: the launcher
 /// ends it a moment later (`sojourn run --grace`). Whoever catches this has that long to save what

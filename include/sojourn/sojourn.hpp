@@ -18,6 +18,7 @@
 #include "sojourn/objects.hpp"
 #include "sojourn/one_sided.hpp"
 #include "sojourn/rank.hpp"
+#include "sojourn/replicated.hpp"
 #include "sojourn/rpc.hpp"
 #include "sojourn/team.hpp"
 #include "sojourn/via.hpp"

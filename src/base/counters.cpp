@@ -78,6 +78,11 @@ constexpr const char* names[] = {
     "calls_relayed",
     "copy_messages",
     "copy_bytes",
+    "versions_published",
+    "versions_pushed",
+    "replica_misses",
+    "replica_messages",
+    "replica_bytes",
     "upkeep_messages",
     "upkeep_bytes",
 };

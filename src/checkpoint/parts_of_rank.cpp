@@ -16,6 +16,7 @@
 #include "migrate/thread/threads.hpp"
 #include "migrate/thread_trailer.hpp"
 #include "object/records.hpp"
+#include "object/replicated.hpp"
 #include "rpc/exceptions.hpp"
 #include "rpc/stop.hpp"
 #include "rpc/tickets.hpp"
@@ -101,6 +102,7 @@ std::vector<saved_part> parts_with(const saved_part& shared_memory) {
       {"threads", save_threads, load_threads},
       {"stop sources", save_stops, load_stops},
       {"records of objects", save_records, load_records},
+      {"replicated objects", save_replicas, load_replicas},
       shared_memory,
   };
 }

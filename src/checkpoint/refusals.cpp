@@ -13,6 +13,7 @@
 #include "migrate/scan/scan.hpp"
 #include "migrate/scan/stale_report.hpp"
 #include "migrate/thread_trailer.hpp"
+#include "object/replicated.hpp"
 #include "rpc/collective_messages.hpp"
 #include "rpc/dist_objects.hpp"
 #include "rpc/kept_values.hpp"
@@ -96,6 +97,7 @@ void refuse_unless_saved(const piece* p, bool is_awaited_or_ready) {
             "is in a const method on a copy of an object of another rank (via::cache): wait for it "
             "first");
   }
+  if (reads_a_version(p)) because(stays, "reads a replicated object: wait for it first");
   if (p->holds != nullptr)
     because(stays, "has a `stay`: it uses something that only its process has");
   for (const mutex_state* m = p->mutexes; m != nullptr; m = m->before) {

@@ -30,6 +30,8 @@ const char* object_name(waits_at kind) {
       return "latch";
     case waits_at::dist_object:
       return "dist_object";
+    case waits_at::replicated:
+      return "replicated";
     case waits_at::static_variable:
       return "static variable";
     case waits_at::once:

@@ -29,6 +29,7 @@
 #include "migrate/thread/xthreads.hpp"
 #include "object/copies.hpp"
 #include "object/records.hpp"
+#include "object/replicated.hpp"
 #include "object/sites.hpp"
 #include "observe/watch.hpp"
 #include "rpc/bulk.hpp"
@@ -85,6 +86,7 @@ void attach_near_ranks() {
   on_dispatch.fail_waits = [](int r) {
     fail_answers_of(r);
     fail_copies_of(r);
+    fail_replicas_of(r);
     fail_arrivals_from(r);
     fail_finishes(r);
     fail_collective();
@@ -157,6 +159,7 @@ constexpr void (*first_steps[])() = {
     attach_sites,
     attach_records,
     attach_copies,
+    attach_replicas,
     attach_messages,
     attach_bundles,
     attach_near_ranks,

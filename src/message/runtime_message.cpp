@@ -22,6 +22,7 @@ constexpr count balance_count{&counters::balance_messages, &counters::balance_by
 constexpr count bulk_count{&counters::bulk_messages, nullptr};
 constexpr count shared_count{&counters::shared_messages, &counters::shared_bytes};
 constexpr count copies_count{&counters::copy_messages, &counters::copy_bytes};
+constexpr count replicas_count{&counters::replica_messages, &counters::replica_bytes};
 constexpr count upkeep_count{&counters::upkeep_messages, &counters::upkeep_bytes};
 // Not counted here, because the sender of a piece counts the bytes of all its parts.
 constexpr count with_its_piece{nullptr, nullptr};
@@ -61,6 +62,7 @@ constexpr std::array kinds{
     row(hunger, "notice of a rank that has nothing to do", upkeep_count),
     row(object_copies, "message about copies of an object", copies_count),
     row(object_place, "notice of an object's place", copies_count),
+    row(replicas, "message about a replicated object", replicas_count),
     row(shared_memory, "message about shared memory", shared_count),
 };
 

@@ -48,6 +48,7 @@ enum class runtime_message : std::uint16_t {
   hunger,          ///< The sender, on another host, has nothing to do.
   object_copies,   ///< About copies of objects, and objects that move (object/).
   object_place,    ///< Where an object is that the receiver has looked for elsewhere.
+  replicas,        ///< About replicated objects (object/replicated.cpp).
   shared_memory,   ///< About pages, locks and barriers of the shared region (shared/).
   count_
 };

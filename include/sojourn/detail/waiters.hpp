@@ -16,6 +16,7 @@ enum class waits_at : std::uint8_t {
   semaphore,
   latch,
   dist_object,
+  replicated,
   static_variable,
   once,
   shared_page,
