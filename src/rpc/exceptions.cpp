@@ -105,6 +105,7 @@ std::vector<exception_kind>& kinds() {
         kind_of<not_exported>(),
         kind_of<continuation_error>(),
         kind_of<dist_object_destroyed>(),
+        kind_of<replicated_destroyed>(),
         plain_kind<std::exception>(),
         plain_kind<std::bad_alloc>(),
         plain_kind<std::bad_array_new_length>(),
