@@ -85,7 +85,7 @@ exception_kind rank_lost_kind() {
 }
 
 /// The first so many kinds of the table are the same in all programs.
-constexpr std::size_t standard_kinds = 34;
+constexpr std::size_t standard_kinds = 35;
 
 std::vector<exception_kind>& kinds() {
   static std::vector<exception_kind> table = [] {

@@ -212,8 +212,10 @@ void an_update_keeps_the_bound_that_it_promises() {
 void a_suspended_reader_keeps_its_version() {
   auto r = shared_by_all<words>(last());
   auto b = shared_by_all<book>(last());
-  if (rank_me() == 0) b.update<&book::replace>(versions{0}, "page", 7L);
+  if (rank_me() == 0) b.update<&book::replace>("page", 7L);
   barrier();
+  (void)r.read<&words::first>();
+  CHECK_EQUAL((b.refresh(), b.read<&book::sum>("page")), 700);
   bool go = false;
   std::vector<future<bool>> readers;
   for (int i = 0; i < 5; ++i) {
@@ -232,6 +234,8 @@ void a_suspended_reader_keeps_its_version() {
       });
     }));
   }
+  yield();  // all of them have begun
+  barrier();
   for (long i = 0; i < 200; ++i) {
     if (rank_me() == i % rank_count()) {
       r.update<&words::add>(1L);
