@@ -69,10 +69,8 @@ class replicated {
     static_assert(!std::is_reference_v<typename method::result>,
                   "sojourn: the result of a read must be a value: what it refers to may be freed "
                   "when the read has ended");
-    const T* object = here();
-    const detail::use_of_version use(object);
-    return (static_cast<const typename method::object*>(object)->*Method)(
-        std::forward<A>(arguments)...);
+    return read_by_method<Method>(static_cast<typename method::arguments*>(nullptr),
+                                  std::forward<A>(arguments)...);
   }
   /// The same of fn(const T&, arguments…). `fn` may capture variables: it runs here.
   template <class F, class... A>
@@ -82,9 +80,7 @@ class replicated {
     static_assert(!std::is_reference_v<std::invoke_result_t<F, const T&, A...>>,
                   "sojourn: the result of a read must be a value: what it refers to may be freed "
                   "when the read has ended");
-    const T* object = here();
-    const detail::use_of_version use(object);
-    return std::invoke(std::forward<F>(fn), *object, std::forward<A>(arguments)...);
+    return read_by<F&&, A&&...>(std::forward<F>(fn), std::forward<A>(arguments)...);
   }
 
   /// Calls a method on a copy of the newest version, on the writer's rank, and makes that copy the
@@ -154,13 +150,55 @@ class replicated {
  private:
   static constexpr std::uint64_t unbounded = ~std::uint64_t{0};
 
-  [[gnu::always_inline]] inline const T* here() const {
+  template <auto Method>
+  struct method_read {
+    template <class... P>
+    [[gnu::always_inline]] auto operator()(const T& version, P&&... arguments) const ->
+        typename detail::method<Method>::result {
+      return (static_cast<const typename detail::method<Method>::object&>(version).*Method)(
+          std::forward<P>(arguments)...);
+    }
+  };
+
+  /// How an argument for a parameter P goes to read_later: by value if it fits in registers, so
+  /// that it need not lie in memory where that is not called.
+  template <class P, class A>
+  using passed = std::conditional_t<std::is_trivially_copyable_v<P> && sizeof(P) <= 16, P, A&&>;
+
+  template <auto Method, class... P, class... A>
+  [[gnu::always_inline]] inline auto read_by_method(std::tuple<P...>*, A&&... arguments) const {
+    static_assert(sizeof...(P) == sizeof...(A),
+                  "sojourn: this read has too few or too many arguments for the method");
+    if constexpr (detail::method<Method>::parameters_travel) {
+      return read_by<method_read<Method>, passed<P, A>...>(method_read<Method>(),
+                                                           std::forward<A>(arguments)...);
+    } else {
+      // Some are references to variables, which the method may change.
+      return read_by<method_read<Method>, A&&...>(method_read<Method>(),
+                                                  std::forward<A>(arguments)...);
+    }
+  }
+
+  template <class F, class... Passed, class... A>
+  [[gnu::always_inline]] inline auto read_by(F fn, A&&... arguments) const {
     const detail::replica_place& place = detail::place_of(name_);
-    const void* object = place.object;
+    // A call of its own: so nothing has to be saved where the version is here.
     if (place.number != name_.number) [[unlikely]]
-      object = detail::find_replica(name_, detail::replica_type_of<T>);
+      return read_later<F, Passed...>(name_, std::forward<F>(fn), std::forward<A>(arguments)...);
+    return read_version(place.object, std::forward<F>(fn), std::forward<A>(arguments)...);
+  }
+  template <class F, class... A>
+  [[gnu::noinline]] static auto read_later(detail::replica_name name, F fn, A... arguments) {
+    return read_version(detail::find_replica(name, detail::replica_type_of<T>),
+                        std::forward<F>(fn), std::forward<A>(arguments)...);
+  }
+  template <class F, class... A>
+  [[gnu::always_inline]] static inline auto read_version(const void* object, F&& fn,
+                                                         A&&... arguments) {
     detail::keep_address(object);
-    return static_cast<const T*>(object);
+    const detail::use_of_version use(object);
+    return std::invoke(std::forward<F>(fn), *static_cast<const T*>(object),
+                       std::forward<A>(arguments)...);
   }
 
   /// What an update returns: the number of its version, and its result.
