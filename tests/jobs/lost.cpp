@@ -54,6 +54,8 @@ struct object {
   long get() const { return n; }
 };
 global_ptr<object> of_rank_0;
+replicated<object> versions_of_victim;
+replicated<object> versions_of_rank_0;
 
 char state_of(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
@@ -174,6 +176,32 @@ void wait(std::string_view how, global_ptr<object> there) {
     }
     rpc(victim, [] {}).get();
   }
+  if (how == "replicated") {
+    // Some have a version when the writer dies, others wait for one or update the object.
+    const replicated<object> late = rpc(victim, [] { return make_replicated<object>(); }).get();
+    (void)versions_of_victim.read<&object::get>();
+    try {
+      for (long i = 0;; ++i) {
+        const long seen = versions_of_victim.update<&object::bump>(versions{0});
+        if (versions_of_victim.read<&object::get>() < seen) std::printf("an old version\n");
+        if (i % 3 == 0) versions_of_victim.refresh();
+        if (i % 7 == 0) yield();
+      }
+    } catch (const rank_lost&) {
+      // What is here is read as before.
+      if (versions_of_victim.read<&object::get>() < 1) std::printf("an old version\n");
+    }
+    (void)late.read<&object::get>();
+  }
+  if (how == "subscriber") {
+    // The victim never answers the last push.
+    for (long i = 0; i < 200; ++i) {
+      const long seen = versions_of_rank_0.update<&object::bump>(versions{0});
+      if (versions_of_rank_0.read<&object::get>() < seen) std::printf("an old version\n");
+      if (i % 2 == 0) sleep_for(std::chrono::milliseconds(1));
+    }
+    rpc(victim, [] {}).get();
+  }
   if (how == "dist_object") {
     // The victim has none yet, so what asks for it waits there.
     const dist_object<int> here(dist_name{"of others"}, 1);
@@ -252,10 +280,15 @@ int main(int argc, char** argv) {
     const auto there =
         broadcast(rank_me() == victim ? make<object>(victim) : global_ptr<object>(), victim);
     of_rank_0 = broadcast(rank_me() == 0 ? make<object>(0) : global_ptr<object>(), 0);
+    versions_of_victim = broadcast(
+        rank_me() == victim ? make_replicated<object>() : replicated<object>(), victim);
+    versions_of_rank_0 =
+        broadcast(rank_me() == 0 ? make_replicated<object>() : replicated<object>(), 0);
     if (how == "team") part = team::world().split(rank_me() > victim);
     barrier();
     if (rank_me() == victim) {
-      if (how == "room" || how == "bundles" || how == "view") {
+      if (how == "subscriber") (void)versions_of_rank_0.read<&object::get>();
+      if (how == "room" || how == "bundles" || how == "view" || how == "subscriber") {
         // Hears nobody meanwhile.
         const std::uint64_t end = now_ns() + 50'000'000;
         while (now_ns() < end) {

@@ -22,6 +22,7 @@ for_each_job() {
         rank=$((rank + 1))
       done
       [ $ranks -eq 2 ] || expect_out 'rank 0: rank 2 answers 2'
+      grep -q 'an old' "$out" && fail 'an old value is read'
     done
   done
 }
