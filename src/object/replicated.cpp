@@ -144,6 +144,9 @@ std::uint64_t replica_update::publish(std::uint64_t behind) {
 }
 
 bool reads_a_version(const piece* p) {
+  if (p->methods >> read_guard::reads_shift != 0) return true;
+  // A read may be open where one of its older marks was opened.
+  if (!p->marks_hold_methods) return false;
   std::vector<version_block*> blocks = here->memory.retired();
   const auto add = [&](version_block* block) { blocks.push_back(block); };
   here->readers.each_block(add);

@@ -71,6 +71,8 @@ struct roots {
   global_ptr<board> results;
   std::array<global_ptr<gate>, 8> gates;
   global_ptr<link> list;
+  replicated<link> plain_versions;
+  replicated<std::map<int, std::string>> versions;
   std::array<thread, threads_max> threads = {};
   int thread_count = 0;
 };
@@ -284,8 +286,29 @@ void finds_the_object_of_main(roots r, dist_id<long> of_main) {
   r.results.call<&board::note>(of_main.here() + (again == team::world() ? 1 : -1000000));
 }
 
+/// Its own rank's version is dropped, and the writer's comes back.
+void reads_what_is_replicated(roots r) {
+  const auto length = [](const std::map<int, std::string>& m) {
+    long sum = 0;
+    for (const auto& [key, text] : m) sum += key + static_cast<long>(text.size());
+    return sum;
+  };
+  const long before = r.versions.read(length) + r.plain_versions.read<&link::get>();
+  wait_at(r, rank_me());
+  const long after = r.versions.read(length) + r.plain_versions.read<&link::get>();
+  r.versions.update([](std::map<int, std::string>& m) { m[1000].append(7, 'y'); });
+  r.results.call<&board::note>(before == after && r.versions.read(length) > after ? after
+                                                                                  : -1000000);
+}
+
 roots begin(dist_id<long> of_main) {
   roots r;
+  r.plain_versions = rpc(last(), [] { return make_replicated<link>(link{5, {}}); }).get();
+  for (int i = 0; i < 3; ++i) r.plain_versions.update([](link& l) { l.value *= 2; });
+  make_replicated<long>(1L).destroy();
+  r.versions = make_replicated<std::map<int, std::string>>();
+  for (int i = 0; i < 30; ++i)
+    r.versions.update([](std::map<int, std::string>& m, int key) { m[key] = "text"; }, i);
   r.results = make<board>(0);
   for (rank_t rank = 0; rank < rank_count(); ++rank) {
     r.gates[static_cast<std::size_t>(rank)] = make<gate>(rank);
@@ -319,7 +342,8 @@ roots begin(dist_id<long> of_main) {
   add(r, spawn_on(last(), waits_for_both, r));
   add(r, spawn_on(0, waits_with_a_limit, r));
   add(r, spawn_on(0, thread_options{.pinned = true}, finds_the_object_of_main, r, of_main));
-  const int waiters = 4 * rank_count() + 8 + 13 + 8;
+  add(r, spawn_on(last(), thread_options{.pinned = true}, reads_what_is_replicated, r));
+  const int waiters = 4 * rank_count() + 8 + 13 + 8 + 1;
   while (r.results.call<&board::waiters>() < waiters) yield();
   return r;
 }
@@ -549,6 +573,15 @@ void is_in_a_barrier() {
   begun = true;
   barrier(of_all_mains);
 }
+void reads_a_version(global_ptr<gate> g) {
+  const auto versions = make_replicated<long>(5L);
+  const long read = versions.read([g](const long& value) {
+    g.call<&gate::pass>();
+    return value;
+  });
+  if (read != 5) std::printf("another version\n");
+  versions.destroy();
+}
 void is_refused_itself() {
   try {
     checkpoint(path);
@@ -584,6 +617,7 @@ int refusals() {
   g.call<&gate::let>(0);
   tried(only(catches), checkpoint_refusal::handles_exception, "a thread in a catch block");
   tried(only(has_a_stay), checkpoint_refusal::stays, "a thread with a stay");
+  tried(only(reads_a_version), checkpoint_refusal::stays, "a thread reads a version");
   tried(only(initialises), checkpoint_refusal::initialises, "a static is being initialised");
   tried(only(has_a_dist_object), checkpoint_refusal::waits_outside, "a thread's dist_object");
   tried(only(has_a_long_result), checkpoint_refusal::waits_outside, "a long result is not read");

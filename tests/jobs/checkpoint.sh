@@ -220,6 +220,7 @@ what_cannot_be_saved() {
       'waits for a synchronisation object at 0x[0-9a-f]*, which is not saved with it' \
       'the thread of id 0x[0-9a-f]* waits in a catch block, and the exception is not saved$' \
       'the thread of id 0x[0-9a-f]* has a .stay.: it uses something that only its process has$' \
+      'the thread of id 0x[0-9a-f]* reads a replicated object: wait for it first$' \
       'the thread .starter. is initialising a static variable$' \
       'a dist_object lies in the frames or the heap of a thread, or in the global heap, and dist_objects are not saved: let main' \
       'a value of more than 512 KiB, or of a type that cannot travel, is not saved before its receiver has read it' \

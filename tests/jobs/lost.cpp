@@ -193,6 +193,16 @@ void wait(std::string_view how, global_ptr<object> there) {
     }
     (void)late.read<&object::get>();
   }
+  if (how == "subscribes") {
+    // The writer, which hears nobody, dies while calls wait for a version.
+    future<long> reads = fork([] { return versions_of_victim.read<&object::get>(); });
+    future<void> refreshes = fork([] { versions_of_victim.refresh(); });
+    try {
+      (void)reads.get();
+    } catch (const rank_lost&) {
+      refreshes.get();
+    }
+  }
   if (how == "subscriber") {
     // The victim never answers the last push.
     for (long i = 0; i < 200; ++i) {
@@ -288,7 +298,8 @@ int main(int argc, char** argv) {
     barrier();
     if (rank_me() == victim) {
       if (how == "subscriber") (void)versions_of_rank_0.read<&object::get>();
-      if (how == "room" || how == "bundles" || how == "view" || how == "subscriber") {
+      if (how == "room" || how == "bundles" || how == "view" || how == "subscriber" ||
+          how == "subscribes") {
         // Hears nobody meanwhile.
         const std::uint64_t end = now_ns() + 50'000'000;
         while (now_ns() < end) {

@@ -145,7 +145,7 @@ class use_of_version {
   use_of_version& operator=(const use_of_version&) = delete;
 
  private:
-  method_guard guard_;
+  read_guard guard_;
   const void* object_;
 };
 

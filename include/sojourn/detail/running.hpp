@@ -82,6 +82,18 @@ struct handled_method_guard {
   handled_method_guard(const handled_method_guard&) = delete;
   handled_method_guard& operator=(const handled_method_guard&) = delete;
 };
+/// The same for a call that reads a version of a replicated object (replicas.hpp). It counts once
+/// more in the upper bits of the depth: so it is known which fibers read. (With very many methods
+/// or reads inside each other these bits are wrong, but the depth is 0 only when none is open.)
+struct read_guard {
+  static constexpr unsigned reads_shift = 16;
+  static constexpr std::uint64_t one_read = (std::uint64_t{1} << reads_shift) + 1;
+
+  [[gnu::always_inline]] read_guard() { counts.methods += one_read; }
+  [[gnu::always_inline]] ~read_guard() { counts.methods -= one_read; }
+  read_guard(const read_guard&) = delete;
+  read_guard& operator=(const read_guard&) = delete;
+};
 inline std::uint32_t method_depth() {
   return static_cast<std::uint32_t>(counts.methods & method_guard::depth_mask);
 }

@@ -82,7 +82,7 @@ std::vector<configuration> small_jobs() {
 
 std::vector<configuration> large_jobs() {
   std::vector<configuration> jobs;
-  for (const int bound : {no_bound, 2, 1, 0}) {
+  for (const int bound : {no_bound, 1, 0}) {
     jobs.push_back({.name = "2 ranks, 3 fibers, 3 calls, 1 drop" + tail(bound),
                     .fibers = two_readers(3, usual),
                     .drops = 1,
