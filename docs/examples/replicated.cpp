@@ -42,6 +42,31 @@ long lookups_on_rank_0(replicated<directory> where) {
   return count;
 }
 
+struct seat {
+  rank_t taken_by = -1;
+
+  bool is_free() const { return taken_by == -1; }
+  void take(rank_t rank) { taken_by = rank; }
+};
+
+// bad
+[[maybe_unused]] bool sit_down_bad(replicated<seat> here) {
+  if (!here.read<&seat::is_free>()) return false;  // as it was, in the version of this rank
+  here.update<&seat::take>(rank_me());             // another rank has taken it meanwhile
+  return true;
+}
+
+// good
+bool sit_down(replicated<seat> here) {
+  if (!here.read<&seat::is_free>()) return false;  // costs nothing, and it is never free again
+  const auto take_if_free = [](seat& newest, rank_t rank) {
+    if (!newest.is_free()) return false;
+    newest.take(rank);
+    return true;
+  };
+  return here.update(take_if_free, rank_me());
+}
+
 int main(int argc, char** argv) {
   return run(argc, argv, [] {
     replicated<directory> where;
@@ -58,8 +83,12 @@ int main(int argc, char** argv) {
                   static_cast<unsigned long long>(used.replica_messages),
                   static_cast<unsigned long long>(used.versions_published));
     }
+    const auto here = broadcast(rank_me() == 0 ? make_replicated<seat>() : replicated<seat>(), 0);
+    const int seated = reduce(sit_down(here) ? 1 : 0, std::plus<>{});
+    if (rank_me() == 0) std::printf("%d rank has the seat\n", seated);
     barrier();
     if (rank_me() == 0) where.destroy();
+    if (rank_me() == 0) here.destroy();
     barrier();
   });
 }
