@@ -8,6 +8,8 @@
 //                                                  global_ptr::call on an object that is here
 //                                                  async                    the same through
 //                                                  global_ptr::async
+//   const_method   plain call of a const method    read                     the same on the version
+//                                                  of a replicated object that is here
 //   function       plain call of a function        activate                 the same as an
 //                                                  activation
 //
@@ -34,6 +36,7 @@ using namespace sojourn;
 struct accumulator {
   std::uint64_t sum = 0;
   BENCH_OPAQUE std::uint64_t add(std::uint64_t value) { return sum += value; }
+  BENCH_OPAQUE std::uint64_t with(std::uint64_t value) const { return sum + value; }
 };
 
 BENCH_OPAQUE std::uint64_t increment(std::uint64_t value) { return value + 1; }
@@ -64,6 +67,18 @@ BENCH_OPAQUE std::uint64_t loop_async(global_ptr<accumulator> object, std::uint6
   return sum;
 }
 
+BENCH_OPAQUE std::uint64_t loop_const_method(const accumulator* object, std::uint64_t iterations) {
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < iterations; ++i) sum += object->with(i);
+  return sum;
+}
+
+BENCH_OPAQUE std::uint64_t loop_read(replicated<accumulator> object, std::uint64_t iterations) {
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < iterations; ++i) sum += object.read<&accumulator::with>(i);
+  return sum;
+}
+
 BENCH_OPAQUE std::uint64_t loop_function(std::uint64_t iterations) {
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i < iterations; ++i) sum += increment(i);
@@ -79,6 +94,7 @@ BENCH_OPAQUE std::uint64_t loop_activate(std::uint64_t iterations) {
 /// Returns false when there is no such loop.
 bool run_loop(const std::string& kind, std::uint64_t iterations, std::uint64_t& sum) {
   const auto object = make<accumulator>(rank_me());
+  const auto versions = make_replicated<accumulator>();
   if (kind == "method")
     sum = loop_method(object.local(), iterations);
   else if (kind == "call_rpc")
@@ -87,6 +103,10 @@ bool run_loop(const std::string& kind, std::uint64_t iterations, std::uint64_t& 
     sum = loop_call_migrate(object, iterations);
   else if (kind == "async")
     sum = loop_async(object, iterations);
+  else if (kind == "const_method")
+    sum = loop_const_method(object.local(), iterations);
+  else if (kind == "read")
+    sum = loop_read(versions, iterations);
   else if (kind == "function")
     sum = loop_function(iterations);
   else if (kind == "activate")
@@ -94,6 +114,7 @@ bool run_loop(const std::string& kind, std::uint64_t iterations, std::uint64_t& 
   else
     return false;
   destroy(object);
+  versions.destroy();
   return true;
 }
 

@@ -68,10 +68,10 @@ struct counters {
   std::uint64_t calls_relayed = 0;      ///< Calls that came here after their object had left.
   std::uint64_t copy_messages = 0;      ///< About copies and moves, but for the calls themselves.
   std::uint64_t copy_bytes = 0;
-  std::uint64_t versions_published = 0;   ///< Of replicated objects of this rank, by updates.
-  std::uint64_t versions_pushed = 0;      ///< Sent to subscribers because they were published.
-  std::uint64_t replica_misses = 0;       ///< Reads that found no version here.
-  std::uint64_t replica_messages = 0;     ///< About replicated objects, but for the updates.
+  std::uint64_t versions_published = 0;  ///< Of replicated objects of this rank, by updates.
+  std::uint64_t versions_pushed = 0;     ///< Sent to subscribers because they were published.
+  std::uint64_t replica_misses = 0;      ///< Reads that found no version here.
+  std::uint64_t replica_messages = 0;    ///< About replicated objects, but for the updates.
   std::uint64_t replica_bytes = 0;
   std::uint64_t upkeep_messages = 0;  ///< What ranks tell each other for the runtime's own sake.
   std::uint64_t upkeep_bytes = 0;

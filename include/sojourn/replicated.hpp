@@ -155,8 +155,8 @@ class replicated {
     template <class... P>
     [[gnu::always_inline]] auto operator()(const T& version, P&&... arguments) const ->
         typename detail::method<Method>::result {
-      return (static_cast<const typename detail::method<Method>::object&>(version).*Method)(
-          std::forward<P>(arguments)...);
+      return (static_cast<const typename detail::method<Method>::object&>(version).*
+              Method)(std::forward<P>(arguments)...);
     }
   };
 
@@ -189,8 +189,8 @@ class replicated {
   }
   template <class F, class... A>
   [[gnu::noinline]] static auto read_later(detail::replica_name name, F fn, A... arguments) {
-    return read_version(detail::find_replica(name, detail::replica_type_of<T>),
-                        std::forward<F>(fn), std::forward<A>(arguments)...);
+    return read_version(detail::find_replica(name, detail::replica_type_of<T>), std::forward<F>(fn),
+                        std::forward<A>(arguments)...);
   }
   template <class F, class... A>
   [[gnu::always_inline]] static inline auto read_version(const void* object, F&& fn,
@@ -203,15 +203,14 @@ class replicated {
 
   /// What an update returns: the number of its version, and its result.
   template <class R>
-  using answer =
-      std::conditional_t<std::is_void_v<R>, std::uint64_t, std::pair<std::uint64_t, R>>;
+  using answer = std::conditional_t<std::is_void_v<R>, std::uint64_t, std::pair<std::uint64_t, R>>;
 
   template <auto Method>
   struct method_call {
     template <class... P>
     auto operator()(T& next, P&&... arguments) const -> typename detail::method<Method>::result {
-      return (static_cast<typename detail::method<Method>::object&>(next).*Method)(
-          std::forward<P>(arguments)...);
+      return (static_cast<typename detail::method<Method>::object&>(next).*
+              Method)(std::forward<P>(arguments)...);
     }
   };
   /// An argument that may be read when its message has gone: the update may wait for its turn.
@@ -229,9 +228,10 @@ class replicated {
     static_assert(!detail::method<Method>::is_const,
                   "sojourn: update<…> takes a method that changes the object; read<…> takes a "
                   "const one");
-    static_assert((!detail::is_a<P, view> && ...),
-                  "sojourn: a method that takes a sojourn::view cannot be an update, which may have "
-                  "to wait for its turn: take a std::span or a value");
+    static_assert(
+        (!detail::is_a<P, view> && ...),
+        "sojourn: a method that takes a sojourn::view cannot be an update, which may have "
+        "to wait for its turn: take a std::span or a value");
     return update_by<typename detail::method<Method>::result>(
         bound, method_call<Method>(), owned<P>(std::forward<A>(arguments))...);
   }
@@ -255,16 +255,16 @@ class replicated {
   R update_by(versions bound, F fn, A... arguments) const {
     const rank_t to = detail::writer_of(name_);
     if (to == rank_me()) return result_of<R>(change<R>(name_, bound.behind, fn, arguments...));
-    answer<R> made = rpc(
-                         to,
-                         [](detail::replica_name name, std::uint64_t behind,
-                            detail::travelling_callable<F> called, A... a) {
-                           F fn_there = called.get();
-                           return change<R>(name, behind, fn_there, a...);
-                         },
-                         name_, bound.behind, detail::travelling_callable<F>(fn),
-                         std::move(arguments)...)
-                         .get();
+    answer<R> made =
+        rpc(
+            to,
+            [](detail::replica_name name, std::uint64_t behind,
+               detail::travelling_callable<F> called, A... a) {
+              F fn_there = called.get();
+              return change<R>(name, behind, fn_there, a...);
+            },
+            name_, bound.behind, detail::travelling_callable<F>(fn), std::move(arguments)...)
+            .get();
     std::uint64_t number;
     if constexpr (std::is_void_v<R>)
       number = made;

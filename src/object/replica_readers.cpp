@@ -110,8 +110,8 @@ bool replica_readers::ask(const replica_name& name, const replica_type& type, As
   // It may have been forgotten meanwhile.
   if (object* const still = find_object(name)) tidy(*still);
   if (then == next::ended)
-    throw replicated_destroyed(format(
-        "a replicated object of rank %d is used after it was destroyed", name.writer()));
+    throw replicated_destroyed(
+        format("a replicated object of rank %d is used after it was destroyed", name.writer()));
   if (then == next::lost) throw_rank_lost(name.writer(), "a replicated object");
   return waits;
 }

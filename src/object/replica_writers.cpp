@@ -79,9 +79,10 @@ replica_name replica_writers::make(const replica_type& type,
   }
   try {
     if (free_slots_.empty() && next_slot_ == replica_slots)
-      throw error(format("rank %d has %llu replicated objects, and a rank can have no more: destroy "
-                         "some, or divide the work of writing among ranks",
-                         job.me, static_cast<unsigned long long>(replica_slots - 1)));
+      throw error(
+          format("rank %d has %llu replicated objects, and a rank can have no more: destroy "
+                 "some, or divide the work of writing among ranks",
+                 job.me, static_cast<unsigned long long>(replica_slots - 1)));
     of->encoded = encoded(*of->newest);
   } catch (...) {
     memory_.discard(of->newest);
@@ -179,13 +180,11 @@ void replica_writers::end(const replica_name& name) {
 void replica_writers::arrive(const arrival& a, const replicas_message& m) {
   if (find(m.of) != nullptr) return services(*this, at(m.of)).rules().arrive(a.source, m.told());
   // It has been destroyed.
-  replicas::message answer{.how = replicas::outcome::destroyed,
-                           .of = m.subscription,
-                           .number = 0,
-                           .call = m.call};
+  replicas::message answer{
+      .how = replicas::outcome::destroyed, .of = m.subscription, .number = 0, .call = m.call};
   if (m.what == replicas::kind::pushed) return;
-  answer.what = m.what == replicas::kind::subscribe ? replicas::kind::subscribed
-                                                    : replicas::kind::refreshed;
+  answer.what =
+      m.what == replicas::kind::subscribe ? replicas::kind::subscribed : replicas::kind::refreshed;
   send_about_replica(a.source, m.of, answer);
 }
 

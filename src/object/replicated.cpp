@@ -43,7 +43,9 @@ std::size_t table_bytes() {
 
 /// Refuses what no rank sends.
 void check(const arrival& a, const replicas_message& m) {
-  if (m.what > replicas::kind::pushed) refuse_arrival(a, "is of no kind that there is");
+  using replicas::kind;
+  if (m.what > kind::pushed || m.how > replicas::outcome::destroyed)
+    refuse_arrival(a, "is of no kind that there is");
   if (m.of.at >= table_bytes() || m.of.at % sizeof(replica_place) != 0)
     refuse_arrival(a, "is about an object that cannot be");
   if (m.of.writer() != (replicas::is_of_writer(m.what) ? a.source : job.me))
@@ -52,6 +54,10 @@ void check(const arrival& a, const replicas_message& m) {
     refuse_arrival(a, "came among messages of another class");
   if (replicas::is_of_writer(m.what) == is_own(m.of))
     refuse_arrival(a, "comes from the rank itself");
+  const bool must_bring =
+      m.what == kind::push || (m.what == kind::subscribed && m.how == replicas::outcome::done);
+  if ((must_bring && m.brings == 0) || (m.brings != 0 && m.number == 0))
+    refuse_arrival(a, "lacks a version");
 }
 
 void on_replicas_message(arrival& a, const replicas_message& m) {

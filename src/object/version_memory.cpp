@@ -47,8 +47,7 @@ class search {
   void look_at(const piece* p) {
     // Other fibers do not read.
     if (p->methods == 0 && !p->marks_hold_methods) return;
-    if (p->image != nullptr && p->in_place_from > p->sp)
-      look(p->image, p->in_place_from - p->sp);
+    if (p->image != nullptr && p->in_place_from > p->sp) look(p->image, p->in_place_from - p->sp);
     if (p->in_place_from < p->hi)
       look(reinterpret_cast<const std::byte*>(p->in_place_from), p->hi - p->in_place_from);
   }
@@ -58,9 +57,9 @@ class search {
  private:
   /// One past an object's end counts, too.
   void note(std::uint64_t word) {
-    auto after = std::upper_bound(
-        blocks_.begin(), blocks_.end(), word,
-        [](std::uint64_t w, const version_block* b) { return w < b->address(); });
+    auto after =
+        std::upper_bound(blocks_.begin(), blocks_.end(), word,
+                         [](std::uint64_t w, const version_block* b) { return w < b->address(); });
     const version_block& block = **--after;
     if (word - block.address() > block.type->bytes) return;
     used_[static_cast<std::size_t>(after - blocks_.begin())] = true;

@@ -66,6 +66,9 @@ case $what in
     async=$(an_iteration "$calls" async)
     at_most 6 'local call by rpc, over a call of the method' $((call_rpc - method))
     at_most 6 'local call by migration, over a call of the method' $((call_migrate - method))
+    const_method=$(an_iteration "$calls" const_method)
+    read=$(an_iteration "$calls" read)
+    at_most 8 'read of a replicated object, over a call of the method' $((read - const_method))
     at_most 30 'local async and get, over a call of the method' $((async - method))
     ;;
   activations)

@@ -290,8 +290,8 @@ int main(int argc, char** argv) {
     const auto there =
         broadcast(rank_me() == victim ? make<object>(victim) : global_ptr<object>(), victim);
     of_rank_0 = broadcast(rank_me() == 0 ? make<object>(0) : global_ptr<object>(), 0);
-    versions_of_victim = broadcast(
-        rank_me() == victim ? make_replicated<object>() : replicated<object>(), victim);
+    versions_of_victim =
+        broadcast(rank_me() == victim ? make_replicated<object>() : replicated<object>(), victim);
     versions_of_rank_0 =
         broadcast(rank_me() == 0 ? make_replicated<object>() : replicated<object>(), 0);
     if (how == "team") part = team::world().split(rank_me() > victim);

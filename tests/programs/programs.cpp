@@ -103,6 +103,8 @@ enum class way : unsigned {
   everywhere,  ///< By an object that each rank has.
   everywhere_by_id,
   copied,  ///< Stored in an object anywhere, whose copies here are read until the value is there.
+  published,  ///< By an update of a replicated object, whose version here is read until it is
+              ///< there.
   count_
 };
 constexpr std::array<const char*, static_cast<std::size_t>(way::count_)> names{
@@ -124,7 +126,7 @@ constexpr std::array<const char*, static_cast<std::size_t>(way::count_)> names{
     "any_of_two",    "timed",
     "atomic",        "stored",
     "everywhere",    "everywhere_by_id",
-    "copied"};
+    "copied",        "published"};
 
 // Of this rank, which all have alike.
 std::array<bool, names.size()> left_out{};
@@ -229,6 +231,19 @@ void store_node(global_ptr<place::slot> to, u64 h, int depth) {
   if (there.call<&place::slot::times>(via::cache) != 1) fail("a value was stored more than once");
   const u64 value = there.call<&place::slot::get>(via::cache);
   destroy(there);
+  return value;
+}
+void publish_node(replicated<place::slot> to, u64 h, int depth) {
+  to.update<&place::slot::set>(node(h, depth));
+}
+[[gnu::noinline]] u64 by_version(u64 h, int depth) {
+  const rank_t writer = rank_of(h, of_detail);
+  const auto there = rpc(writer, [] { return make_replicated<place::slot>(); }).get();
+  rpc_ff(rank_of(h), publish_node, there, h, depth);
+  while (there.read<&place::slot::times>() == 0) yield();
+  if (there.read<&place::slot::times>() != 1) fail("a value was published more than once");
+  const u64 value = there.read<&place::slot::get>();
+  there.destroy();
   return value;
 }
 [[gnu::noinline]] u64 by_bundle(u64 h, int depth) {
@@ -604,6 +619,8 @@ u64 sequential(u64 h, int depth) {
       return through_an_array(h, depth);
     case way::copied:
       return through_copies(h, depth);
+    case way::published:
+      return by_version(h, depth);
     case way::everywhere:
       return offices->on(rank_of(h)).call<&office::run>(h, depth);
     case way::everywhere_by_id:

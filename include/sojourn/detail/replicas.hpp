@@ -75,16 +75,15 @@ void read_version(void* to, const std::byte* from, std::size_t bytes) {
 
 template <class T>
 constexpr replica_type make_replica_type() {
-  replica_type type{.bytes = sizeof(T),
-                    .alignment = alignof(T),
-                    .is_plain = travels<T>,
-                    .type = &typeid(T),
-                    .copy = [](void* to, const void* from) {
-                      ::new (to) T(*static_cast<const T*>(from));
-                    },
-                    .destroy = [](void* object) { std::destroy_at(static_cast<T*>(object)); },
-                    .write = nullptr,
-                    .read = nullptr};
+  replica_type type{
+      .bytes = sizeof(T),
+      .alignment = alignof(T),
+      .is_plain = travels<T>,
+      .type = &typeid(T),
+      .copy = [](void* to, const void* from) { ::new (to) T(*static_cast<const T*>(from)); },
+      .destroy = [](void* object) { std::destroy_at(static_cast<T*>(object)); },
+      .write = nullptr,
+      .read = nullptr};
   if constexpr (!travels<T>) {
     type.write = write_version<T>;
     type.read = read_version<T>;

@@ -38,9 +38,9 @@ enum class outcome : std::uint8_t {
 struct message {
   kind what{};
   outcome how{};
-  bool brings = false;  ///< The bytes of the version come along.
-  subscription of = 0;  ///< Which subscription it is about.
-  version number = 0;   ///< Of refresh: the version that the reader has; else the one meant.
+  bool brings = false;     ///< The bytes of the version come along.
+  subscription of = 0;     ///< Which subscription it is about.
+  version number = 0;      ///< Of refresh: the version that the reader has; else the one meant.
   std::uint64_t call = 0;  ///< Of refresh and refreshed: which call of the reader's rank asks.
 };
 

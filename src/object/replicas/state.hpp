@@ -12,9 +12,9 @@ namespace sojourn::detail::replicas {
 /// A call of a rank that reads the object, and what it waits for.
 struct waiting_call {
   enum class until : std::uint8_t {
-    here,     ///< There is a version here.
-    newer,    ///< What reads would find here is no older than `number`.
-    refreshed ///< Its own answer comes.
+    here,      ///< There is a version here.
+    newer,     ///< What reads would find here is no older than `number`.
+    refreshed  ///< Its own answer comes.
   };
   std::uint64_t call;
   until what;

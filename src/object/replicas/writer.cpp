@@ -23,8 +23,7 @@ void writer::push_to(subscriber& s) {
   if (s.in_flight != 0 && is_kept(rule::one_push_at_a_time)) return;
   if (s.acknowledged >= state_.newest) return;
   s.in_flight = state_.newest;
-  by_.send(s.rank,
-           {.what = kind::push, .brings = true, .of = s.of, .number = state_.newest});
+  by_.send(s.rank, {.what = kind::push, .brings = true, .of = s.of, .number = state_.newest});
 }
 
 version writer::publish() {
@@ -63,8 +62,7 @@ void writer::end() {
 void writer::arrive(int from, const message& m) {
   switch (m.what) {
     case kind::subscribe: {
-      message answer{
-          .what = kind::subscribed, .brings = true, .of = m.of, .number = state_.newest};
+      message answer{.what = kind::subscribed, .brings = true, .of = m.of, .number = state_.newest};
       if (state_.is_ended) {
         answer.how = outcome::destroyed;
         answer.brings = false;
@@ -80,13 +78,12 @@ void writer::arrive(int from, const message& m) {
       return wake_satisfied();
     }
     case kind::refresh:
-      return by_.send(from,
-                      {.what = kind::refreshed,
-                       .how = state_.is_ended ? outcome::destroyed : outcome::done,
-                       .brings = !state_.is_ended && state_.newest > m.number,
-                       .of = m.of,
-                       .number = state_.newest,
-                       .call = m.call});
+      return by_.send(from, {.what = kind::refreshed,
+                             .how = state_.is_ended ? outcome::destroyed : outcome::done,
+                             .brings = !state_.is_ended && state_.newest > m.number,
+                             .of = m.of,
+                             .number = state_.newest,
+                             .call = m.call});
     case kind::pushed: {
       subscriber* const s = find(from);
       if (s == nullptr) return;  // it has ended, or the object has

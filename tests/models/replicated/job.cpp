@@ -10,7 +10,7 @@ namespace models::replicated {
 namespace {
 
 const char* const operation_names[] = {"read", "update", "refresh", "destroy"};
-const char* const kind_names[] = {"subscribe", "refresh",   "push",  "ended",
+const char* const kind_names[] = {"subscribe",  "refresh",   "push",  "ended",
                                   "subscribed", "refreshed", "pushed"};
 const char* const form_names[] = {"", "update", "updated", "destroy"};
 const char* const phase_names[] = {"idle", "waits", "updates", "told", "sees"};
@@ -44,11 +44,11 @@ class step final {
       default:
         if (s_.ended == 0 && (s_.noticed & 1u << f.rank) != 0) return complete(i);
         f.is = phase::updates;
-        return send(f.rank, 0,
-                    {.is = kind == operation::update ? envelope::form::update
-                                                     : envelope::form::destroy,
-                     .m = {},
-                     .fiber = i});
+        return send(
+            f.rank, 0,
+            {.is = kind == operation::update ? envelope::form::update : envelope::form::destroy,
+             .m = {},
+             .fiber = i});
     }
   }
   /// A call that was woken goes on.
@@ -231,8 +231,7 @@ class step final {
   void answer_with(int i, version number) {
     const int rank = s_.fibers[at(i)].rank;
     if (rank == 0) return complete_update(i);
-    send(0, rank,
-         {.is = envelope::form::updated, .m = {}, .fiber = i, .number = number});
+    send(0, rank, {.is = envelope::form::updated, .m = {}, .fiber = i, .number = number});
   }
   /// The answer of an update is here.
   void see(int i, version number) {
@@ -277,9 +276,8 @@ void job::successors(const State& s, std::vector<explore::successor<job>>& out) 
         const std::deque<envelope>& way = s.channels[at(number)];
         if (way.empty()) continue;
         const envelope& e = way.front();
-        const unsigned what = e.is == envelope::form::protocol
-                                  ? static_cast<unsigned>(e.m.what)
-                                  : 16 + static_cast<unsigned>(e.is);
+        const unsigned what = e.is == envelope::form::protocol ? static_cast<unsigned>(e.m.what)
+                                                               : 16 + static_cast<unsigned>(e.is);
         with(number, label(1, what, from, to), [&](step& t) {
           t.channel(k, from, to).pop_front();
           t.arrive(from, to, e);

@@ -35,9 +35,9 @@ struct configuration {
   std::string name;
   int ranks = 2;
   std::vector<fiber_plan> fibers;
-  int drops = 0;          ///< How often ranks drop the version that they have.
-  int bound = no_bound;   ///< Of all updates: how many versions a reader may be behind them.
-  int may_end = nobody;   ///< This rank may end, at any time.
+  int drops = 0;         ///< How often ranks drop the version that they have.
+  int bound = no_bound;  ///< Of all updates: how many versions a reader may be behind them.
+  int may_end = nobody;  ///< This rank may end, at any time.
 };
 
 /// What goes from one rank to another: a message of the protocol, or an update and its answer,
@@ -48,7 +48,6 @@ struct envelope {
   message m;
   int fiber = 0;
   version number = 0;
-
 };
 /// Requests and replies pass each other.
 inline bool is_reply(const envelope& e) {
