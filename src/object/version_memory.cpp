@@ -9,6 +9,7 @@
 #include "fiber/scheduler.hpp"
 #include "fiber/spare_stacks.hpp"
 #include "memory/runtime_resource.hpp"
+#include "memory/stack_slots.hpp"
 
 namespace sojourn::detail {
 
@@ -74,17 +75,19 @@ class search {
 };
 
 /// The frames of the running fiber from the caller's on. Registers that the caller's callers have
-/// values in are saved in this function's frame.
-[[gnu::noinline]] void look_at_running_frames(search& s) {
+/// values in are saved in this function's frame. False when they are on a stack that the program
+/// has made, of which nobody knows where it ends.
+[[gnu::noinline]] bool look_at_running_frames(search& s) {
   const piece* const p = running_piece();
-  if (p == nullptr) return;
+  if (p == nullptr) return true;
   __builtin_unwind_init();
   const auto* const here = static_cast<const std::byte*>(__builtin_frame_address(0));
   // The saved registers lie below the frame's address.
   constexpr std::size_t saved = 256;
-  const std::byte* const from = here - saved;
-  const auto end = reinterpret_cast<const std::byte*>(p->hi);
-  if (from < end) s.look(from, static_cast<std::size_t>(end - from));
+  const auto from = reinterpret_cast<std::uint64_t>(here - saved);
+  if (from < slots.low(p->slot) || from >= p->hi) return false;
+  s.look(here - saved, p->hi - from);
+  return true;
 }
 
 }  // namespace
@@ -115,7 +118,7 @@ void version_memory::retire(version_block* block, bool frames_are_known) {
 void version_memory::free_unused() {
   std::sort(retired_.begin(), retired_.end(), lies_before);
   search s(retired_);
-  look_at_running_frames(s);
+  if (!look_at_running_frames(s)) return;
   each_piece(
       [](piece* p, void* context) {
         if (p != running_piece() && p != spare_piece()) static_cast<search*>(context)->look_at(p);
