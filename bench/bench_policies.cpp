@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an access via::cache costs: the first one to each of many objects of 64 bytes, which brings
-// a copy, beside a call; and one that finds its copy, beside one to an object of this rank.
+// What an access via::cache or via::fetch costs: the first one to each of many objects of 64 bytes,
+// which brings a copy or the object, beside a call; and one that finds its copy, beside one to an object of this rank.
 //
 //   bench_policies --operation KIND --iterations N
 //
 //   rpc            each object of the other rank is read once, via::rpc
 //   cache_miss     the same via::cache: each access brings a copy
+//   fetch          the same via::fetch: each access brings the object
 //   cache_hit      one object of the other rank, of which there is a copy here, is read N times,
 //                  between counting_begins() and counting_ends()
 //   local          the same of an object of this rank
@@ -52,7 +53,8 @@ class records {
     rpc(
         1,
         [](global_ptr<record> all, std::uint64_t n) {
-          for (std::uint64_t i = 0; i < n; ++i) all.local()[i].fill(i);
+          for (std::uint64_t i = 0; i < n; ++i)
+            (all + static_cast<std::ptrdiff_t>(i)).call<&record::fill>(i);
         },
         all_, count_)
         .get();
@@ -107,6 +109,7 @@ bench::figures read_again(std::uint64_t iterations, rank_t owner) {
 bench::figures measure(const bench::command& next) {
   if (next.operation == "rpc") return time_reads(next.plan, via::rpc);
   if (next.operation == "cache_miss") return time_reads(next.plan, via::cache);
+  if (next.operation == "fetch") return time_reads(next.plan, via::fetch);
   if (next.operation == "cache_hit") return read_again(next.plan.iterations, 1);
   if (next.operation == "local") return read_again(next.plan.iterations, 0);
   return std::nullopt;

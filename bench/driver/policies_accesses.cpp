@@ -38,10 +38,14 @@ void add_policies_accesses(report& result, const installation& here, const setti
         .iterations = chosen.work.quick ? 200u : 1000u, .repeats = 5, .bytes = 64};
     const samples all = interleave(
         chosen.work.rounds(), {{"cache_miss", [&] { return ours.median_of("cache_miss", plan); }},
+                               {"fetch", [&] { return ours.median_of("fetch", plan); }},
                                {"rpc", [&] { return ours.median_of("rpc", plan); }}});
     result.add_ratio(policies_group, "cache_miss_over_rpc",
                      "first read of a 64 B object via::cache, over an rpc", 1.3,
                      compare(all, "cache_miss", "rpc"));
+    result.add_ratio(policies_group, "fetch_over_rpc",
+                     "first read of a 64 B object via::fetch, which brings it here, over an rpc",
+                     2.0, compare(all, "fetch", "rpc"));
   }
   add_hit(result, here);
 }

@@ -67,9 +67,12 @@ class global_ptr {
   /// True when this rank made the object. Costs a subtraction and a comparison.
   bool is_local() const { return detail::is_here(address_); }
   /// The object itself. Requires: is_local(). Objects of a type for which a program uses this do
-  /// not move.
+  /// not move. Errors: sojourn::error when a part of the object has moved, or one that it is a part
+  /// or a base of.
   T* local() const {
     (void)&detail::notes_raw_pointers<T>;
+    if (detail::job.has_moved) [[unlikely]]
+      detail::refuse_if_away(address_, detail::known_size<T>());
     return reinterpret_cast<T*>(address_);
   }
 

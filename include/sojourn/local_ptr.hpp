@@ -43,6 +43,7 @@ class local_ptr {
   /// Costs a subtraction and a comparison, so call it once before a loop. Errors: sojourn::error
   /// where the memory is another rank's and heaps are not shared.
   T* get() const {
+    (void)&detail::notes_raw_pointers<T>;
     if (address_ - detail::job.reach >= detail::job.reach_bytes && address_ != 0) [[unlikely]] {
       detail::refuse_local_ptr(address_);
     }

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "sojourn/detail/leaving.hpp"
+#include "sojourn/detail/moves.hpp"
 #include "sojourn/global_ptr.hpp"
 #include "sojourn/rpc.hpp"
 
@@ -165,6 +166,18 @@ template <class T>
 global_ptr<T> make_array(rank_t rank, std::size_t count) {
   if (rank == rank_me()) return detail::make_array_here<T>(count);
   return rpc(rank, [](std::size_t n) { return detail::make_array_here<T>(n); }, count).get();
+}
+
+/// Keeps the object on the rank where it is, whoever fetches it (via::fetch), until unfix(). It
+/// goes home all the same when it is destroyed, and when a method of a whole that it is a part of,
+/// or of a part of it, is called; then it is not fixed any more. Suspends. Errors: rank_lost.
+template <class T>
+void fix(global_ptr<T> p) {
+  detail::fix_object(p.address(), true);
+}
+template <class T>
+void unfix(global_ptr<T> p) {
+  detail::fix_object(p.address(), false);
 }
 
 /// Tells `make_array` that the elements need no value, because the caller writes each before it is

@@ -48,8 +48,9 @@ class via {
   static const via migrate;
   /// Run a const method here, on a copy of the object that is as the object is. The copy comes with
   /// the first such access and stays until a method changes the object, which waits until all
-  /// copies are given up. Any other method, and any method of an object that does not travel as
-  /// bytes (sojourn::travels), is called at the owner. (docs/policies.md)
+  /// copies are given up. A method that changes the object moves it here first, as via::fetch does.
+  /// What cannot be copied or moved (an object that does not travel as bytes, sojourn::travels) is
+  /// called at the owner. (docs/policies.md)
   static const via cache;
   /// Move the object to this rank, and run the method here. Later calls from here, by whatever
   /// word, find it here; calls from elsewhere follow it. An object stays where it is while a method

@@ -24,6 +24,7 @@
 #include "migrate/fingerprint.hpp"
 #include "migrate/reading.hpp"
 #include "migrate/thread/balance.hpp"
+#include "object/copies.hpp"
 #include "rpc/collective_messages.hpp"
 #include "rpc/hooks.hpp"
 #include "sojourn/calls/aggregate.hpp"
@@ -231,7 +232,20 @@ void checkpoint_now(const std::string& path, const root_bytes& root) {
   });
   if (first.why == checkpoint_refusal::none) {
     self.shared_memory.gather();
+    // A fiber for which an object waits keeps it, and is refused.
+    first = anywhere([] { (void)fibers_to_save(self.main); });
+  }
+  if (first.why == checkpoint_refusal::none) {
+    first = anywhere([] {
+      if (!bring_objects_home())
+        refuse_checkpoint(
+            checkpoint_refusal::stays,
+            "an object of this rank is on another one, where a method that changes it "
+            "is suspended: wait for it first");
+    });
     wait_until_all_arrived();
+  }
+  if (first.why == checkpoint_refusal::none) {
     first = write_all(path, root);
   }
   stand_still(false);

@@ -94,8 +94,8 @@ void refuse_unless_saved(const piece* p, bool is_awaited_or_ready) {
   if (p->static_inits != 0) because(initialises, "is initialising a static variable");
   if (p->holds != nullptr && p->holds->what == hold::kind::copy) {
     because(stays,
-            "is in a const method on a copy of an object of another rank (via::cache): wait for it "
-            "first");
+            "is in a method of an object of another rank that is here, or of a copy of one "
+            "(via::fetch, via::cache): wait for it first");
   }
   if (reads_a_version(p)) because(stays, "reads a replicated object: wait for it first");
   if (p->holds != nullptr)

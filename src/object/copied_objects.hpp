@@ -21,7 +21,6 @@ struct copied_object {
   /// If it was made here and is away: how often a rank said that it has sent the object on, less
   /// how often one said that it has come.
   int on_its_way = 0;
-  bool is_fixed = false;         ///< It does not leave this rank.
   bool is_checked = false;       ///< Checked mode: a call of it has been checked.
   unsigned changes_in_vain = 0;  ///< Since a copy was given out last: changes that found none.
 };
@@ -37,6 +36,10 @@ class copied_objects {
   bool empty() const { return all_.size() == 0; }
   copied_object* find(std::uint64_t address) { return all_.find(address); }
   const copied_object* find(std::uint64_t address) const { return all_.find(address); }
+  template <class Visit>
+  void each(Visit visit) const {
+    all_.each([&](std::uint64_t, const copied_object& o) { visit(o); });
+  }
   /// Those that share a byte with the range.
   std::vector<copied_object*> overlapping(std::uint64_t address, std::size_t bytes) const;
   bool overlaps(std::uint64_t address, std::size_t bytes) const;

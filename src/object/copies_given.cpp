@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.hpp"
+#include "fiber/scheduler.hpp"
 #include "message/inbound.hpp"
 #include "object/objects_of_rank.hpp"
 #include "sojourn/counters.hpp"
@@ -14,9 +16,8 @@ using coherence::call_name;
 
 void objects_of_rank::note_copied() {
   if (!checked()) job.quick_heap_bytes = noted_here_ != 0 ? 0 : job.my_heap_bytes;
-  if (job.has_copied == !copied_.empty()) return;
-  job.has_copied = !copied_.empty();
-  let_all_handlers_wait(job.has_copied);
+  job.has_copied = !copied_.empty() || !fixed_.empty();
+  let_all_handlers_wait(job.has_copied || job.has_moved);
 }
 
 /// Notes that an object which was made here is to have copies, or to leave. Null when that cannot
@@ -80,15 +81,14 @@ void objects_of_rank::run(std::uint64_t object, const coherence::call& c) {
 
 coherence::in_progress objects_of_rank::methods_in(std::uint64_t object) const {
   const copied_object* const known = copied_.find(object);
-  if (known == nullptr) return coherence::in_progress::nothing;
+  if (known == nullptr) return coherence::in_progress::reading;  // it has been destroyed
   if (known->changing != 0 || copied_.is_changed_with(known->address, known->bytes))
     return coherence::in_progress::writing;
   // Methods that only read are counted nowhere. On an object that was made elsewhere they are used
   // to its leaving.
   const coherence::entry* const e = known_.entries.find(object);
-  const bool is_to_leave = e != nullptr && e->has_order();
-  if (is_to_leave &&
-      (known->is_fixed || (is_home(object) && may_be_in_use(known->address, known->bytes))))
+  if (e == nullptr || !e->has_order()) return coherence::in_progress::nothing;
+  if (fixed_.contains(object) || (is_home(object) && may_be_in_use(known->address, known->bytes)))
     return coherence::in_progress::reading;
   return coherence::in_progress::nothing;
 }
@@ -96,6 +96,7 @@ coherence::in_progress objects_of_rank::methods_in(std::uint64_t object) const {
 /// Suspends until no rank has a copy of the object. False when none had.
 bool objects_of_rank::may_change_now(std::uint64_t address) {
   if (rules().is_quiet(address)) return false;
+  SOJOURN_CHECK(rules().has_object(address), "an object is to be changed that is not here");
   stays_here stays;
   const call_name name{job.me, waiting_.open()};
   if (rules().begin_here(address, {name, true, nullptr}) == coherence::next::run_on_object) {
@@ -129,7 +130,21 @@ void objects_of_rank::end_change(std::uint64_t address, std::size_t bytes) {
   if (object == nullptr || object->bytes != bytes || object->changing == 0)
     return copied_.end_change_of(address, bytes);
   --object->changing;
+  renew_copies_in_use(address);
   forget_if_settled(object);
+}
+
+/// A method that runs on an old copy, and has called one that has changed the object here, goes on
+/// without a wait that would refresh the copy.
+void objects_of_rank::renew_copies_in_use(std::uint64_t address) {
+  const std::uint64_t end = running_piece() != nullptr ? running_piece()->hi : 0;
+  for (const hold* h = running.holds; h != nullptr && reinterpret_cast<std::uint64_t>(h) < end;
+       h = h->outer) {
+    if (h->what != hold::kind::copy) continue;
+    auto* const block = static_cast<copy_block*>(h->of);
+    if (block->address == address && !block->is_good && rules().has_object(address))
+      bring(block, static_cast<const std::byte*>(bytes_of(address)));
+  }
 }
 
 /// Suspends until no rank has copies of these objects, which are looked up again after each wait.
@@ -148,15 +163,14 @@ void objects_of_rank::take_copies_back(const std::vector<copied_object*>& which)
 void objects_of_rank::forget_if_settled(copied_object* object) {
   constexpr unsigned enough = 8;
   if (object->changing != 0 || object->changes_in_vain < enough ||
-      known_.entries.find(object->address) != nullptr || !is_home(object->address) ||
-      !rules().has_object(object->address))
+      known_.entries.find(object->address) != nullptr ||
+      known_.directories.find(object->address) != nullptr || !is_home(object->address))
     return;
   forget_noted(object->address);
 }
 
 void objects_of_rank::give_up_copies(std::uint64_t address, std::size_t bytes) {
-  while (copied_object* const away = one_that_is_away(address, bytes))
-    bring_home(away->address, away->bytes);
+  bring_parts_home(address, bytes);
   copied_.begin_change_of(address, bytes);
   take_copies_back(copied_.overlapping(address, bytes));
   copied_.end_change_of(address, bytes);
@@ -164,6 +178,8 @@ void objects_of_rank::give_up_copies(std::uint64_t address, std::size_t bytes) {
     // Methods that are still suspended in a destroyed object find nothing to end.
     forget_noted(object->address);
   }
+  std::erase_if(fixed_, [&](std::uint64_t fixed) { return fixed - address < bytes; });
+  note_copied();
 }
 
 bool begin_change(std::uint64_t address, std::size_t bytes) {

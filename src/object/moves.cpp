@@ -7,11 +7,15 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "message/inbound.hpp"
 #include "message/outbound.hpp"
 #include "message/programs.hpp"
+#include "object/copies.hpp"
 #include "object/objects_of_rank.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/marshalled.hpp"
+#include "sojourn/errors.hpp"
+#include "sojourn/rpc.hpp"
 #include "sojourn/waiting/sleep.hpp"
 
 namespace sojourn::detail {
@@ -26,6 +30,10 @@ int objects_of_rank::probable_place(std::uint64_t address) {
 }
 
 int objects_of_rank::guess(std::uint64_t object) const {
+  if (is_home(object)) {
+    const coherence::directory* const d = known_.directories.find(object);
+    return d == nullptr ? job.me : d->owner;
+  }
   const int* const known = places_.find(object);
   return known != nullptr && !is_lost(*known) ? *known : owner_of(object);
 }
@@ -79,6 +87,7 @@ void objects_of_rank::wait_for_arrival() {
 
 void objects_of_rank::note_moved() {
   job.has_moved = guests_ != 0 || away_ != 0 || places_.size() != 0;
+  let_all_handlers_wait(job.has_copied || job.has_moved);
 }
 
 /// An object of this rank that is elsewhere and shares a byte with the range, or null.
@@ -90,18 +99,39 @@ copied_object* objects_of_rank::one_that_is_away(std::uint64_t address, std::siz
   return nullptr;
 }
 
+namespace {
+
+bool contains(const copied_object& whole, std::uint64_t address, std::size_t bytes) {
+  return address >= whole.address && address + bytes <= whole.address + whole.bytes;
+}
+
+}  // namespace
+
+/// The object, or a part of one, that was made elsewhere and is here.
+object_place objects_of_rank::find_guest(std::uint64_t address, std::size_t bytes) {
+  if (guests_ == 0) return {};
+  copy_block* block = memory().find(address);
+  if (block == nullptr || !block->is_object || block->bytes < bytes) {
+    block = nullptr;
+    for (const copied_object* const whole : copied_.overlapping(address, bytes)) {
+      if (contains(*whole, address, bytes) && !is_home(whole->address))
+        block = memory().find(whole->address);
+    }
+  }
+  if (block == nullptr) return {};
+  return {static_cast<std::byte*>(block->object()) + (address - block->address), block, job.me};
+}
+
 object_place objects_of_rank::find(std::uint64_t address, std::size_t bytes) {
   if (!is_home(address)) {
-    if (copy_block* const block = guests_ == 0 ? nullptr : memory().find(address);
-        block != nullptr && block->is_object && block->bytes == bytes) {
-      if (is_lost(owner_of(address))) throw_rank_lost(owner_of(address), "a call");
-      return {block->object(), block, job.me};
-    }
-    return {nullptr, nullptr, guess(address)};
+    const object_place at = find_guest(address, bytes);
+    if (at.here != nullptr && is_lost(owner_of(address)))
+      throw_rank_lost(owner_of(address), "a call");
+    return at.here != nullptr ? at : object_place{nullptr, nullptr, guess(address)};
   }
   while (copied_object* const away = one_that_is_away(address, bytes)) {
-    if (away->address == address && away->bytes == bytes) {
-      const object_place at = find_away(address);
+    if (contains(*away, address, bytes)) {
+      const object_place at = find_away(away->address);
       if (at.here == nullptr && at.rank != job.me) return at;
     } else {
       bring_home(away->address, away->bytes);
@@ -132,7 +162,7 @@ object_place objects_of_rank::find_for(int caller, std::uint64_t address, std::s
 }
 
 /// Where an object of this rank is, which was elsewhere a moment ago. Waits for the end of a move,
-/// so that a call which is sent there arrives after the object, and before an order that it leave.
+/// so that a call which is sent there arrives after the object. (It may have left again by then.)
 object_place objects_of_rank::find_away(std::uint64_t address) {
   stays_here stays;
   const coherence::call_name name{job.me, waiting_.open()};
@@ -141,7 +171,7 @@ object_place objects_of_rank::find_away(std::uint64_t address) {
   const waiting_call was = waiting_.close(name.number);
   rules().ended(address, name);
   if (then == next::lost || told == static_cast<int>(woken::lost))
-    throw_rank_lost(was.rank >= 0 ? was.rank : first_lost_rank(), "a call");
+    throw_rank_lost(was.rank >= 0 && is_lost(was.rank) ? was.rank : first_lost_rank(), "a call");
   if (told == static_cast<int>(woken::on_object)) {
     rules().begin(address);
   } else if (then != next::run_on_object) {
@@ -193,11 +223,28 @@ object_place objects_of_rank::bring_here(std::uint64_t address, std::size_t byte
 void objects_of_rank::bring_home(std::uint64_t address, std::size_t bytes) {
   constexpr std::uint64_t longest_wait_ns = 1'000'000;
   std::uint64_t wait_ns = 1000;
+  stays_here stays;
   while (copied_.find(address) != nullptr && bring_here(address, bytes, true).here == nullptr) {
+    fix_object(address, false);
     sleep_for(std::chrono::nanoseconds(wait_ns));
     wait_ns = std::min(wait_ns * 2, longest_wait_ns);
   }
 }
+
+bool objects_of_rank::bring_all_home() {
+  std::vector<std::pair<std::uint64_t, std::size_t>> all;
+  copied_.each([&](const copied_object& o) {
+    if (is_home(o.address) && !rules().has_object(o.address)) all.emplace_back(o.address, o.bytes);
+  });
+  bool has_all = true;
+  for (const auto& [address, bytes] : all) {
+    fix_object(address, false);
+    has_all = bring_here(address, bytes, true).here != nullptr && has_all;
+  }
+  return has_all;
+}
+
+bool bring_objects_home() { return objects_here->bring_all_home(); }
 
 /// The object has arrived with the message that is being looked at.
 void objects_of_rank::take_in(std::uint64_t object, const coherence::call_name& c) {
@@ -230,6 +277,7 @@ void objects_of_rank::take_in(std::uint64_t object, const coherence::call_name& 
 
 /// The object's bytes have left.
 void objects_of_rank::forget_object(std::uint64_t object) {
+  fixed_.erase(object);
   if (is_home(object)) {
     ++away_;
     ++copied_.find(object)->on_its_way;
@@ -241,6 +289,54 @@ void objects_of_rank::forget_object(std::uint64_t object) {
   note_moved();
 }
 
+// ---- Objects that stay --------------------------------------------------------------------------
+
+/// False when the object is not here.
+bool objects_of_rank::fix_if_here(std::uint64_t address, bool fixed) {
+  if (!rules().has_object(address)) return false;
+  if (fixed) {
+    fixed_.insert(address);
+  } else {
+    fixed_.erase(address);
+  }
+  note_copied();  // so that destroy() forgets it
+  return true;
+}
+
+int objects_of_rank::place_that_home_knows(std::uint64_t address) {
+  while (away_ != 0 && !rules().has_object(address)) {
+    if (const object_place at = find_away(address); at.here == nullptr && at.rank != job.me)
+      return at.rank;
+  }
+  return job.me;
+}
+
+void fix_object(std::uint64_t address, bool fixed) {
+  const int home = owner_of(address);
+  if (home == no_owner) bad_access(address, "Method = &fix]");
+  int rank = probable_place(address);
+  const auto is_done = [&] {
+    return rpc(
+               rank, [](std::uint64_t a, bool f) { return objects_here->fix_if_here(a, f); },
+               address, fixed)
+        .get();
+  };
+  while (!is_done()) {
+    rank =
+        rpc(
+            home, [](std::uint64_t a) { return objects_here->place_that_home_knows(a); }, address)
+            .get();
+  }
+}
+
+void objects_of_rank::bring_parts_home(std::uint64_t address, std::size_t bytes) {
+  while (const copied_object* const away = one_that_is_away(address, bytes))
+    bring_home(away->address, away->bytes);
+}
+void bring_parts_home(std::uint64_t address, std::size_t bytes) {
+  objects_here->bring_parts_home(address, bytes);
+}
+
 object_place find_object(std::uint64_t address, std::size_t bytes) {
   return objects_here->find(address, bytes);
 }
@@ -250,6 +346,18 @@ object_place bring_object(std::uint64_t address, std::size_t bytes, bool writes)
 int probable_place(std::uint64_t address) { return objects_here->probable_place(address); }
 object_place find_object_for(int caller, std::uint64_t address, std::size_t bytes) {
   return objects_here->find_for(caller, address, bytes);
+}
+
+/// A pointer to an object of this rank is wanted that is elsewhere, or that has a part elsewhere.
+void objects_of_rank::refuse_if_away(std::uint64_t address, std::size_t bytes) {
+  if (const copied_object* const away = one_that_is_away(address, bytes); away != nullptr)
+    throw error(format(
+        "global_ptr::local(): the object at 0x%llx, or a part of it, has been fetched "
+        "(via::fetch) and is on rank %d: call a method, which finds it",
+        static_cast<unsigned long long>(address), rules().owner_as_home_knows(away->address)));
+}
+void refuse_if_away(std::uint64_t address, std::size_t bytes) {
+  objects_here->refuse_if_away(address, bytes);
 }
 
 void warn_of_raw_pointers(const char* method) {

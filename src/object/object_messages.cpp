@@ -166,10 +166,17 @@ void objects_of_rank::arrive(const arrival& a, const object_message& m) {
   arriving_ = a.payload + sizeof m;
   arriving_bytes_ = a.bytes - sizeof m;
   asked_bytes_ = m.bytes;
-  if (m.what == kind::take && rules().has_object(m.address) &&
-      note_object(m.address, m.bytes) == nullptr)
-    return run(m.address, told.about);
-  if (m.what == kind::moved && m.how == coherence::outcome::done) {
+  if (m.what == kind::take) {
+    copied_object* const object =
+        rules().has_object(m.address) ? note_object(m.address, m.bytes) : copied_.find(m.address);
+    // Checked mode: the first call of an object runs here, where the object is checked.
+    const bool is_checked_first =
+        checked() && object != nullptr && !std::exchange(object->is_checked, true);
+    if (object == nullptr || object->bytes != m.bytes || is_checked_first)
+      return run(m.address, told.about);
+  }
+  const bool is_about_a_move = m.what == kind::moved || m.what == kind::have;
+  if (is_about_a_move && m.how == coherence::outcome::done) {
     if (copied_object* const object = copied_.find(m.address)) ++object->on_its_way;
   }
   if (m.what == kind::object) take_in(m.address, told.about.name);

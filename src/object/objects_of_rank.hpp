@@ -84,6 +84,11 @@ class objects_of_rank final : public coherence::services, in_runtime_memory {
   object_place find_for(int caller, std::uint64_t address, std::size_t bytes);
   object_place bring_here(std::uint64_t address, std::size_t bytes, bool writes);
   int probable_place(std::uint64_t address);
+  bool bring_all_home();
+  void bring_parts_home(std::uint64_t address, std::size_t bytes);
+  void refuse_if_away(std::uint64_t address, std::size_t bytes);
+  bool fix_if_here(std::uint64_t address, bool fixed);
+  int place_that_home_knows(std::uint64_t address);
 
   // What messages and the scheduler do here.
   void arrive(const arrival& a, const object_message& m);
@@ -136,12 +141,14 @@ class objects_of_rank final : public coherence::services, in_runtime_memory {
   bool may_change_now(std::uint64_t address);
   void take_copies_back(const std::vector<copied_object*>& which);
   void note_copied();
+  void renew_copies_in_use(std::uint64_t address);
   void forget_if_settled(copied_object* object);
 
   // moves.cpp
   copied_object* one_that_is_away(std::uint64_t address, std::size_t bytes);
   void bring_home(std::uint64_t address, std::size_t bytes);
   object_place find_away(std::uint64_t address);
+  object_place find_guest(std::uint64_t address, std::size_t bytes);
   void take_in(std::uint64_t object, const coherence::call_name& c);
   void note_moved();
   void wait_for_arrival();
@@ -164,10 +171,11 @@ class objects_of_rank final : public coherence::services, in_runtime_memory {
   std::unordered_map<piece*, unsigned> refreshes_;  ///< How many of its copies are awaited.
   std::unordered_set<piece*> refreshed_;
   std::unordered_set<std::uint64_t> later_;
-  std::size_t noted_here_ = 0;           ///< Objects in copied_ that were made here …
-  std::size_t away_ = 0;                 ///< … and those of them that are elsewhere.
-  std::size_t guests_ = 0;               ///< Objects that are here, and were made elsewhere.
-  coherence::object_table<int> places_;  ///< Where others probably are, if not at home.
+  std::size_t noted_here_ = 0;                ///< Objects in copied_ that were made here …
+  std::size_t away_ = 0;                      ///< … and those of them that are elsewhere.
+  std::size_t guests_ = 0;                    ///< Objects that are here, and were made elsewhere.
+  coherence::object_table<int> places_;       ///< Where others probably are, if not at home.
+  std::unordered_set<std::uint64_t> fixed_;   ///< Objects that are here, and stay.
   std::vector<ticket_id> wait_for_arrivals_;  ///< Of objects that were made here.
   std::vector<question> questions_;
   const std::byte* arriving_ = nullptr;  ///< The bytes of the message that is being looked at.

@@ -67,10 +67,16 @@ struct link {
 
 constexpr int threads_max = 64;
 /// What each rank's main finds its threads and objects by.
+struct tally {
+  long n = 0;
+  long add(long more) { return n += more; }
+};
+
 struct roots {
   global_ptr<board> results;
   std::array<global_ptr<gate>, 8> gates;
   global_ptr<link> list;
+  global_ptr<tally> fetched;
   replicated<link> plain_versions;
   replicated<std::map<int, std::string>> versions;
   std::array<thread, threads_max> threads = {};
@@ -301,8 +307,17 @@ void reads_what_is_replicated(roots r) {
                                                                                   : -1000000);
 }
 
+/// It goes home, and is fetched again.
+void uses_a_fetched_object(roots r) {
+  const long before = r.fetched.call<&tally::add>(via::fetch, 7);
+  wait_at(r, rank_me());
+  const long after = r.fetched.call<&tally::add>(via::fetch, 1);
+  r.results.call<&board::note>(before == 7 && after == 8 ? after : -1000000);
+}
+
 roots begin(dist_id<long> of_main) {
   roots r;
+  r.fetched = make<tally>(0);
   r.plain_versions = rpc(last(), [] { return make_replicated<link>(link{5, {}}); }).get();
   for (int i = 0; i < 3; ++i) r.plain_versions.update([](link& l) { l.value *= 2; });
   make_replicated<long>(1L).destroy();
@@ -343,7 +358,8 @@ roots begin(dist_id<long> of_main) {
   add(r, spawn_on(0, waits_with_a_limit, r));
   add(r, spawn_on(0, thread_options{.pinned = true}, finds_the_object_of_main, r, of_main));
   add(r, spawn_on(last(), thread_options{.pinned = true}, reads_what_is_replicated, r));
-  const int waiters = 4 * rank_count() + 8 + 13 + 8 + 1;
+  add(r, spawn_on(last(), thread_options{.pinned = true}, uses_a_fetched_object, r));
+  const int waiters = 4 * rank_count() + 8 + 13 + 8 + 2;
   while (r.results.call<&board::waiters>() < waiters) yield();
   return r;
 }

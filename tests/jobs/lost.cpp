@@ -176,6 +176,25 @@ void wait(std::string_view how, global_ptr<object> there) {
     }
     rpc(victim, [] {}).get();
   }
+  if (how == "fetched") {
+    // An object goes round among ranks, and the victim is one of them, or its home.
+    for (const auto object_of : {of_rank_0, there}) {
+      try {
+        for (long i = 0; i < 2000; ++i) {
+          const long seen = object_of.call<&object::bump>(i % 3 == 0 ? via::rpc : via::fetch);
+          if (object_of.call<&object::get>(via::cache) < seen) std::printf("an old object\n");
+          if (i % 50 == 0) sleep_for(std::chrono::milliseconds(1));
+        }
+      } catch (const rank_lost& e) {
+        if (e.rank() != victim) throw;
+      }
+    }
+    rpc(victim, [] {}).get();
+  }
+  if (how == "object_holder") {
+    // The victim has the object when it dies.
+    for (;;) of_rank_0.call<&object::bump>(via::rpc);
+  }
   if (how == "replicated") {
     // Some have a version when the writer dies, others wait for one or update the object.
     const replicated<object> late = rpc(victim, [] { return make_replicated<object>(); }).get();
@@ -308,6 +327,12 @@ int main(int argc, char** argv) {
       }
       if (how.ends_with("_gone")) end_before_it_is_used(how);
       if (how == "slowly") die_slowly();
+      if (how == "object_holder") (void)of_rank_0.call<&object::bump>(via::fetch);
+      if (how == "fetched") {
+        for (const auto object_of : {of_rank_0, there}) {
+          for (int i = 0; i < 40; ++i) (void)object_of.call<&object::bump>(via::fetch);
+        }
+      }
       if (how == "copy_holder") {
         for (int i = 0; i < 40; ++i) {
           (void)of_rank_0.call<&object::get>(via::cache);

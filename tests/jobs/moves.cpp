@@ -51,6 +51,12 @@ struct counter {
     rpc(of, [] {}).get();
     return add(n);
   }
+  /// Changes the object in the middle of a method that only reads it.
+  std::uint64_t seen_after_change(via how) const {
+    const std::uint64_t before = value;
+    const_pointer_cast<counter>(self()).call<&counter::add>(how, 1);
+    return get() - before;
+  }
   std::uint64_t get_twice(rank_t of) const {
     const std::uint64_t first = get();
     rpc(of, [] {}).get();
@@ -71,6 +77,10 @@ struct pair {
   counter other;
   std::uint64_t sum() const { return one.value + other.value; }
   std::uint64_t add_both(std::uint64_t n) { return one.add(n) + other.add(n); }
+  /// Calls its part while it is in progress itself.
+  std::uint64_t add_through_part(std::uint64_t n) {
+    return global_ptr<counter>(&other).call<&counter::add>(via::rpc, n);
+  }
   global_ptr<counter> second() { return global_ptr<counter>(&other); }
 };
 
@@ -81,9 +91,17 @@ global_ptr<T> made_on(rank_t rank) {
   return broadcast(p, rank);
 }
 
+/// In checked mode, the first call that wants the object runs at its home, which checks it.
+void call_first(global_ptr<counter> p) {
+  if (detail::checked() && rank_me() == (p.home() + 1) % rank_count())
+    p.call<&counter::get>(via::fetch);
+  barrier();
+}
+
 void an_object_moves_to_the_rank_that_fetches_it() {
   const rank_t last = rank_count() - 1;
   const auto p = made_on<counter>(0);
+  call_first(p);
   barrier();
   if (rank_me() == last) {
     CHECK_EQUAL(p.call<&counter::add>(via::fetch, 5), 5u);
@@ -105,6 +123,7 @@ void an_object_moves_to_the_rank_that_fetches_it() {
 
 void calls_follow_the_object() {
   const auto p = made_on<counter>(0);
+  call_first(p);
   std::uint64_t calls = 0;
   for (rank_t to = rank_count(); to-- > 0;) {
     barrier();
@@ -128,6 +147,7 @@ void calls_follow_the_object() {
 void hints_shorten() {
   const rank_t last = rank_count() - 1;
   const auto p = made_on<counter>(0);
+  call_first(p);
   barrier();
   if (rank_me() == last) p.call<&counter::move_in>(via::fetch);
   barrier();
@@ -219,6 +239,7 @@ void all_fetch_at_once() {
 void a_method_in_progress_keeps_the_object() {
   const rank_t last = rank_count() - 1;
   const auto p = made_on<counter>(0);
+  call_first(p);
   barrier();
   if (rank_me() == 0) {
     for (int i = 0; i < 20; ++i) p.call<&counter::add_slowly>(via::rpc, 1);
@@ -246,6 +267,29 @@ void one_with_pointers_stays() {
   barrier();
 }
 
+void a_fixed_object_stays() {
+  const rank_t last = rank_count() - 1;
+  const auto p = made_on<counter>(0);
+  call_first(p);
+  barrier();
+  if (rank_me() == last) p.call<&counter::add>(via::fetch, 1);
+  barrier();
+  if (rank_me() == 0) {
+    fix(p);
+    CHECK_EQUAL(p.call<&counter::add>(via::fetch, 1), 2u);
+    CHECK_EQUAL(p.call<&counter::rank>(via::rpc), last);
+    unfix(p);
+    CHECK_EQUAL(p.call<&counter::add>(via::fetch, 1), 3u);
+    CHECK_EQUAL(p.call<&counter::rank>(via::rpc), 0);
+    fix(p);
+  }
+  barrier();
+  CHECK_EQUAL(p.call<&counter::move_in>(via::fetch), 0);
+  barrier();
+  if (rank_me() == last) destroy(p);
+  barrier();
+}
+
 void parts_come_home() {
   const rank_t last = rank_count() - 1;
   const auto p = made_on<pair>(0);
@@ -259,6 +303,43 @@ void parts_come_home() {
   barrier();
   CHECK_EQUAL(part.call<&counter::get>(via::rpc), 6u);
   CHECK_EQUAL(p.call<&pair::sum>(via::rpc), 7u);
+  barrier();
+  if (rank_me() == last) CHECK_EQUAL(p.call<&pair::add_through_part>(via::fetch, 1), 7u);
+  barrier();
+  CHECK_EQUAL(part.call<&counter::add>(via::rpc, 0), 7u);
+  CHECK_EQUAL(part.call<&counter::get>(via::cache), 7u);
+  CHECK_EQUAL(p.call<&pair::sum>(via::cache), 8u);
+  barrier();
+  if (rank_me() == 0) destroy(p);
+  barrier();
+}
+
+void a_method_sees_the_change_that_it_makes() {
+  const auto p = made_on<counter>(0);
+  call_first(p);
+  barrier();
+  for (rank_t turn = 0; turn < rank_count(); ++turn) {
+    if (rank_me() == turn) {
+      for (const via how : {via::rpc, via::cache, via::fetch}) {
+        p.call<&counter::get>(via::cache);
+        CHECK_EQUAL(p.call<&counter::seen_after_change>(via::cache, how), 1u);
+        CHECK_EQUAL(p.call<&counter::seen_after_change>(via::fetch, how), 1u);
+      }
+    }
+    barrier();
+  }
+  if (rank_me() == 0) destroy(p);
+  barrier();
+}
+
+/// Nothing is copied here, so nothing resets what settles.
+void all_fetch_one_object() {
+  const auto p = made_on<counter>(0);
+  call_first(p);
+  barrier();
+  for (int i = 0; i < 300; ++i) p.call<&counter::add>(via::fetch, 1);
+  barrier();
+  CHECK_EQUAL(p.call<&counter::get>(via::rpc), 300u * static_cast<unsigned>(rank_count()));
   barrier();
   if (rank_me() == 0) destroy(p);
   barrier();
@@ -279,7 +360,8 @@ void elements_of_arrays_move() {
   for (std::size_t i = 0; i < count; ++i) {
     const auto p = first + static_cast<std::ptrdiff_t>(i);
     sum += p.call<&counter::get>(via::rpc);
-    CHECK_EQUAL(p.where(), static_cast<rank_t>(i % static_cast<unsigned>(rank_count())));
+    if (!detail::checked())
+      CHECK_EQUAL(p.where(), static_cast<rank_t>(i % static_cast<unsigned>(rank_count())));
   }
   CHECK_EQUAL(sum, count * (count - 1) / 2);
   barrier();
@@ -300,6 +382,9 @@ int main(int argc, char** argv) {
                  a_method_in_progress_keeps_the_object);
     check::claim("an object that the program uses through pointers stays where it was made",
                  one_with_pointers_stays);
+    check::claim("a fixed object stays", a_fixed_object_stays);
+    check::claim("a method sees the change that it makes", a_method_sees_the_change_that_it_makes);
+    check::claim("all fetch one object", all_fetch_one_object);
     check::claim("a whole is right after one of its parts has moved, and the other way round",
                  parts_come_home);
     check::claim(

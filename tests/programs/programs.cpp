@@ -102,7 +102,8 @@ enum class way : unsigned {
   stored,      ///< Through an array, by copies that return futures.
   everywhere,  ///< By an object that each rank has.
   everywhere_by_id,
-  copied,  ///< Stored in an object anywhere, whose copies here are read until the value is there.
+  copied,  ///< Stored in an object anywhere, of which copies are read here until the value is
+           ///< there, or which is fetched.
   published,  ///< By an update of a replicated object, whose version here is read until it is
               ///< there.
   count_
@@ -210,7 +211,7 @@ class place {
 
 void store_node(global_ptr<place::slot> to, u64 h, int depth) {
   const u64 value = node(h, depth);
-  to.call<&place::slot::set>(value);
+  to.call<&place::slot::set>(h % 3 == 0 ? via::fetch : via::rpc, value);
 }
 
 [[gnu::noinline]] u64 by_one_way(u64 h, int depth) {
@@ -227,8 +228,9 @@ void store_node(global_ptr<place::slot> to, u64 h, int depth) {
 [[gnu::noinline]] u64 through_copies(u64 h, int depth) {
   const auto there = make<place::slot>(rank_of(h, of_detail));
   rpc_ff(rank_of(h), store_node, there, h, depth);
-  while (there.call<&place::slot::times>(via::cache) == 0) yield();
-  if (there.call<&place::slot::times>(via::cache) != 1) fail("a value was stored more than once");
+  const via how = h % 5 < 2 ? via::fetch : via::cache;
+  while (there.call<&place::slot::times>(how) == 0) yield();
+  if (there.call<&place::slot::times>(how) != 1) fail("a value was stored more than once");
   const u64 value = there.call<&place::slot::get>(via::cache);
   destroy(there);
   return value;

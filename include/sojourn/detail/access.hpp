@@ -27,7 +27,7 @@ namespace sojourn::detail {
 //   object_bytes         how long the object is
 //   writes               the method is not const
 //   is_movable           the object can move; then also
-//   is_never_moved()     it does not move all the same
+//   is_never_moved(name) it does not move all the same; says so once, unless `name` is null
 //   run_on_object(place, address, site, arguments)   calls it on the object, wherever that was made
 //   run_on(copy, arguments)                  calls it on a copy
 //   send_by(way, address, site, arguments)   sends the call on this way (request.hpp)
@@ -87,6 +87,13 @@ template <class Call>
   return take_value<result>(ticket);
 }
 
+/// The object is to move here, as `how` says: to be fetched, or to be changed where it is cached.
+template <class Call>
+[[gnu::always_inline]] inline bool wants_object(via how) {
+  if (how.how() == via::mechanism::fetch) return !Call::is_never_moved(Call::name());
+  return how.how() == via::mechanism::cache && Call::writes && !Call::is_never_moved(nullptr);
+}
+
 /// Runs a method on the object after it has moved to this rank; at its owner, when it does not
 /// move.
 template <class Call>
@@ -109,11 +116,16 @@ template <class Call>
   // So often an object can leave before the computation that follows it arrives.
   constexpr int most_moves = 4;
   for (int moves = 0;; ++moves) {
-    const object_place at = find_object(address, Call::object_bytes);
+    object_place at{nullptr, nullptr, owner_of(address)};
+    if constexpr (Call::is_movable) {
+      at = find_object(address, Call::object_bytes);
+    } else if (at.rank == job.me) {
+      bring_parts_home(address, Call::object_bytes);
+      at.here = reinterpret_cast<void*>(address);
+    }
     if (at.here != nullptr) return Call::run_on_object(at, address, site, a);
     if constexpr (Call::is_movable) {
-      if (how.how() == via::mechanism::fetch && !Call::is_never_moved())
-        return call_on_object<Call>(at.rank, address, site, a);
+      if (wants_object<Call>(how)) return call_on_object<Call>(at.rank, address, site, a);
     }
     if constexpr (Call::is_cacheable) {
       if (how.how() == via::mechanism::cache && !Call::is_never_copied())
@@ -139,7 +151,7 @@ template <class Call>
     return perform_on_moved<Call>(address, chosen, site_of(__builtin_return_address(0)),
                                   std::move(a));
   if constexpr (Call::is_movable) {
-    if (chosen.how() == via::mechanism::fetch && owner != made_on && !Call::is_never_moved())
+    if (owner != made_on && wants_object<Call>(chosen))
       return call_on_object<Call>(owner, address, site_of(__builtin_return_address(0)), a);
   }
   if constexpr (Call::is_cacheable) {

@@ -117,17 +117,21 @@ struct checked_method {
   static constexpr std::size_t object_bytes = sizeof(T);
   static constexpr bool writes = !traits::is_const;
   static constexpr bool is_movable = moves_by_bytes<std::remove_const_t<T>>;
-  static bool is_never_moved() { return never_moves<std::remove_const_t<T>>(name()); }
+  static bool is_never_moved(const char* called) {
+    return never_moves<std::remove_const_t<T>>(called);
+  }
   static const char* name() { return method_name<Method>(); }
 
   /// Starts a call that is not a plain one: of an object of another rank, or, in checked mode, of
   /// any object.
   [[gnu::noinline]] static future<result> start(std::uint64_t address, arguments a) {
     const code_site site = site_of(__builtin_return_address(0));
-    const int owner = owner_of_object(address, name());
+    int owner = owner_of_object(address, name());
+    if (job.has_moved) [[unlikely]]
+      owner = probable_place(address);
     if (owner != job.me)
       return future_access::of_ticket<future<result>>(send(owner, address, site, a));
-    if (!job.has_moved) check(address, site);
+    if (!job.has_copied) check(address, site);
     return std::apply([&](auto&... b) { return fork(object_at(address), std::move(b)...); }, a);
   }
 

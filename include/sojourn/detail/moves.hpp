@@ -23,14 +23,34 @@ struct object_place {
 /// Looks for the object. An object of this rank that is away, and of which this one is a part or a
 /// whole, is brought back. Suspends. Errors: rank_lost.
 object_place find_object(std::uint64_t address, std::size_t bytes);
+/// Brings back what has moved of an object that is here and does not move itself, or what it is a
+/// part of. Suspends. Errors: rank_lost.
+void bring_parts_home(std::uint64_t address, std::size_t bytes);
+template <class T>
+void bring_parts_home(T& object) {
+  if (job.has_moved) [[unlikely]]
+    bring_parts_home(reinterpret_cast<std::uint64_t>(&object), sizeof(T));
+}
 /// Has the object moved to this rank, if no method is in progress in it and there is room. Then it
 /// does not leave before the caller has run a method of it, up to where that suspends. Suspends.
 /// Errors: rank_lost.
 object_place bring_object(std::uint64_t address, std::size_t bytes, bool writes);
 /// The rank at which the object probably is.
 int probable_place(std::uint64_t address);
-/// The same for a call that has come from the rank `caller`, which is told where else the object is.
+/// The same for a call that has come from the rank `caller`, which is told where else the object
+/// is.
 object_place find_object_for(int caller, std::uint64_t address, std::size_t bytes);
+
+/// Forbids the object to leave the rank where it is, or allows it again. Suspends.
+void fix_object(std::uint64_t address, bool fixed);
+
+/// Throws sojourn::error when an object of this rank that shares a byte with this one is elsewhere.
+void refuse_if_away(std::uint64_t address, std::size_t bytes);
+template <class T>
+consteval std::size_t known_size() {
+  if constexpr (requires { sizeof(T); }) return sizeof(T);
+  return 1;
+}
 
 /// The program uses objects of type T through pointers (global_ptr::local), which do not know that
 /// an object has moved: so none moves. The same on all ranks.
@@ -54,23 +74,12 @@ bool runs_one_program();
 /// Objects of type T can move: as bytes.
 template <class T>
 inline constexpr bool moves_by_bytes = is_copied_by_bytes<T> && !std::is_base_of_v<monitor, T>;
+/// But do not. `fetched`: the method with whose call the program says via::fetch, or null.
 template <class T>
-bool never_moves(const char* method) {
-  if (has_raw_pointers<T>) warn_of_raw_pointers(method);
+bool never_moves(const char* fetched) {
+  if (has_raw_pointers<T> && fetched != nullptr) warn_of_raw_pointers(fetched);
   return has_raw_pointers<T> || is_called_blindly<T> || changed_without_waiting<T> ||
          !runs_one_program();
 }
-
-/// Lives while a method runs on an object that find_object() or bring_object() has found.
-template <class Change>
-class use_of_object {
- public:
-  use_of_object(const object_place& at, std::uint64_t address, std::size_t bytes)
-      : use_(at.block), change_(reinterpret_cast<const void*>(address), bytes) {}
-
- private:
-  use_of_copy use_;
-  [[no_unique_address]] Change change_;
-};
 
 }  // namespace sojourn::detail

@@ -308,6 +308,7 @@ struct exported {
                         Object&... object) noexcept {
     run_call<result>(answer, [&]() -> result {
       [[maybe_unused]] const typename Arguments::reading reading(&arguments);
+      (bring_parts_home(object), ...);
       [[maybe_unused]] const changes_of<Object...> changes(object...);
       return std::apply(
           [&](auto&... a) -> result {
@@ -335,6 +336,7 @@ struct exported {
   template <class T, class... A>
   static result call_here(const export_entry& entry, T& object, A&&... a) {
     check_object(object, job.me);
+    bring_parts_home(object);
     [[maybe_unused]] const changes_of<T> changes(object);
     return in_turn(object, [&]() -> result {
       return std::invoke(implementation_of(entry), object, std::forward<A>(a)...);
@@ -388,7 +390,8 @@ struct named_access {
   static constexpr bool is_cacheable = false;
   static constexpr bool is_movable = false;
   static constexpr bool writes = !std::is_const_v<typename named::object>;
-  static constexpr std::size_t object_bytes = sizeof(typename named::object);
+  /// The caller need not know it. Objects of such a type do not move; run_here() sees to its parts.
+  static constexpr std::size_t object_bytes = 1;
   static const char* name() { return named::method_text(); }
 
   /// Also an object of this rank is called by a message: the method runs later.
