@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What an access via::cache or via::fetch costs: the first one to each of many objects of 64 bytes,
-// which brings a copy or the object, beside a call; and one that finds its copy, beside one to an object of this rank.
+// which brings a copy or the object, beside a call; and one that finds its copy, beside one to an
+// object of this rank.
 //
 //   bench_policies --operation KIND --iterations N
 //

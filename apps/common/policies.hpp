@@ -14,10 +14,9 @@ struct policy {
   const char* name;
   sojourn::via how;
 };
-inline constexpr std::array policies{policy{"rpc", sojourn::via::rpc},
-                                     policy{"migrate", sojourn::via::migrate},
-                                     policy{"cache", sojourn::via::cache},
-                                     policy{"fetch", sojourn::via::fetch}};
+inline constexpr std::array policies{
+    policy{"rpc", sojourn::via::rpc}, policy{"migrate", sojourn::via::migrate},
+    policy{"cache", sojourn::via::cache}, policy{"fetch", sojourn::via::fetch}};
 
 inline const char* name_of(sojourn::via how) {
   for (const policy& p : policies) {

@@ -77,8 +77,8 @@ struct traffic {
 constexpr bool is_no_acquire(runtime_message kind) {
   using enum runtime_message;
   return kind == extent_returns || kind == drop_ticket || kind == steal_ask ||
-         kind == steal_nothing || kind == load_told || kind == object_place || kind == kept_ended || kind == forks_here ||
-         kind == hunger;
+         kind == steal_nothing || kind == load_told || kind == object_place || kind == kept_ended ||
+         kind == forks_here || kind == hunger;
 }
 
 /// The request handlers of the runtime. They are the first of the table, so that they have the same

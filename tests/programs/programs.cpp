@@ -102,8 +102,8 @@ enum class way : unsigned {
   stored,      ///< Through an array, by copies that return futures.
   everywhere,  ///< By an object that each rank has.
   everywhere_by_id,
-  copied,  ///< Stored in an object anywhere, of which copies are read here until the value is
-           ///< there, or which is fetched.
+  copied,     ///< Stored in an object anywhere, of which copies are read here until the value is
+              ///< there, or which is fetched.
   published,  ///< By an update of a replicated object, whose version here is read until it is
               ///< there.
   count_

@@ -108,11 +108,12 @@ template <class Call>
   return take_value<result>(Call::send(owner, address, site, a));
 }
 
-/// perform() on a rank that knows of objects which have moved.
+/// perform() on a rank that knows of objects which have moved. `a` lies in the frame of perform(),
+/// which migrates with this one.
 template <class Call>
 [[gnu::noinline]] typename Call::result perform_on_moved(std::uint64_t address, via how,
                                                          code_site site,
-                                                         typename Call::arguments a) {
+                                                         typename Call::arguments& a) {
   // So often an object can leave before the computation that follows it arrives.
   constexpr int most_moves = 4;
   for (int moves = 0;; ++moves) {
@@ -148,8 +149,7 @@ template <class Call>
   // travel with this frame.
   const int made_on = job.me;
   if (job.has_moved) [[unlikely]]
-    return perform_on_moved<Call>(address, chosen, site_of(__builtin_return_address(0)),
-                                  std::move(a));
+    return perform_on_moved<Call>(address, chosen, site_of(__builtin_return_address(0)), a);
   if constexpr (Call::is_movable) {
     if (owner != made_on && wants_object<Call>(chosen))
       return call_on_object<Call>(owner, address, site_of(__builtin_return_address(0)), a);
@@ -164,7 +164,7 @@ template <class Call>
   code_site site = site_of(__builtin_return_address(0));
   site.rank = made_on;
   if (job.has_moved) [[unlikely]]
-    return perform_on_moved<Call>(address, via::rpc, site, std::move(a));
+    return perform_on_moved<Call>(address, via::rpc, site, a);
   return Call::run_here(address, site, a);
 }
 

@@ -64,11 +64,11 @@ class asks_for_copy {
  public:
   /// How the call goes on. (The runtime's part of it is in src/object/copies.cpp.)
   enum class then : std::uint8_t {
-    on_copy,   ///< On copy().
-    send,      ///< It is sent by begin() and commit(), and then waits.
-    wait,      ///< Another call has asked for the same copy, or the object is on its way.
+    on_copy,    ///< On copy().
+    send,       ///< It is sent by begin() and commit(), and then waits.
+    wait,       ///< Another call has asked for the same copy, or the object is on its way.
     on_object,  ///< The object itself was here a moment ago.
-    by_result  ///< It is made as an rpc.
+    by_result   ///< It is made as an rpc.
   };
 
   asks_for_copy(int owner, std::uint64_t address, std::size_t bytes)
