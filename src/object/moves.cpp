@@ -12,6 +12,7 @@
 #include "message/programs.hpp"
 #include "object/copies.hpp"
 #include "object/objects_of_rank.hpp"
+#include "object/sites.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/marshalled.hpp"
 #include "sojourn/errors.hpp"
@@ -363,11 +364,13 @@ void refuse_if_away(std::uint64_t address, std::size_t bytes) {
 void warn_of_raw_pointers(const char* method) {
   static bool has_warned = false;
   if (std::exchange(has_warned, true)) return;
-  std::fprintf(stderr,
-               "sojourn: rank %d: warning: via::fetch calls a method (%s) of objects that the "
-               "program also uses through pointers (global_ptr::local), so these objects do not "
-               "move: such calls are made at the owner (docs/policies.md)\n",
-               job.me, method);
+  const std::string_view name = method_name_in(method);
+  std::fprintf(
+      stderr,
+      "sojourn: rank %d: warning: %.*s is called via::fetch, but the program also uses such "
+      "objects through pointers, put or get (global_ptr::local), which know of no move: "
+      "they stay, and are called where they are (docs/policies.md)\n",
+      job.me, static_cast<int>(name.size()), name.data());
 }
 
 bool runs_one_program() {

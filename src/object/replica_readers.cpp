@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "object/replica_readers.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.hpp"
@@ -64,14 +65,17 @@ replica_readers::object& replica_readers::at(const replica_name& name, const rep
   if (is_new) {
     where->second.name = name;
     where->second.type = &type;
+    where->second.state.latest = latest_forgotten_;
     where->second.state.is_lost = is_lost(name.writer());
   }
   return where->second;
 }
 
 void replica_readers::tidy(object& o) {
-  if (o.state.is_ended && !o.state.asks && o.state.waiting.empty())
-    objects_.erase({o.name.at, o.name.number});
+  if (o.state.here != 0 || o.state.asks || !o.state.waiting.empty()) return;
+  // A subscription of an object that is used again must not have the number of an earlier one.
+  latest_forgotten_ = std::max(latest_forgotten_, o.state.latest);
+  objects_.erase({o.name.at, o.name.number});
 }
 
 // ---- Calls of this rank -------------------------------------------------------------------------
@@ -121,7 +125,10 @@ void* replica_readers::find(const replica_name& name, const replica_type& type) 
   // What has come may have been given up again before this fiber goes on.
   while (ask(name, type, [](replicas::reader r, std::uint64_t call) { return r.read(call); })) {
   }
-  return find_object(name)->block->object;
+  void* const found = find_object(name)->block->object;
+  // The entry may be that of an object which had this one's place before, and has just ended.
+  place_of(name) = {name.number, found};
+  return found;
 }
 
 void replica_readers::refresh(const replica_name& name, const replica_type& type) {
@@ -136,12 +143,16 @@ void replica_readers::see(const replica_name& name, const replica_type& type,
               [&](replicas::reader r, std::uint64_t call) { return r.see(call, number); });
   } catch (const replicated_destroyed&) {
     // After the update: it was made.
+  } catch (const rank_lost&) {
+    // The same.
   }
 }
 
 void replica_readers::drop(const replica_name& name) {
   object* const known = find_object(name);
-  if (known != nullptr) services(*this, *known).rules().drop();
+  if (known == nullptr) return;
+  services(*this, *known).rules().drop();
+  tidy(*known);
 }
 
 replicas::version replica_readers::version_here(const replica_name& name) const {

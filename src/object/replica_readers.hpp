@@ -64,6 +64,7 @@ class replica_readers {
   std::map<std::pair<std::uint64_t, std::uint64_t>, object> objects_;
   std::unordered_map<std::uint64_t, waiting> waiting_;
   std::uint64_t calls_ = 0;
+  replicas::subscription latest_forgotten_ = 0;  ///< Of objects that were used and forgotten.
   version_block* arriving_ = nullptr;  ///< The version that came with the message looked at.
 };
 

@@ -121,20 +121,27 @@ published_object& replica_writers::at(const replica_name& name) {
 published_object& replica_writers::begin_update(const replica_name& name) {
   published_object& of = at(name);
   ++of.users;
-  while (of.is_updated) (void)wait_in(of.turn);
+  if (of.is_updated) {
+    (void)wait_in(of.turn);
+  } else {
+    of.is_updated = true;
+  }
   if (of.newest == nullptr) {
-    // The next one finds the same.
-    if (!of.turn.empty()) make_ready(take_waiter(of.turn), resumed::here);
+    end_turn(of);
     end_use(of);
     refuse_destroyed();
   }
-  of.is_updated = true;
   return of;
 }
 
+/// Hands the turn over to the update that has waited longest, so that none that comes now is before
+/// it.
 void replica_writers::end_turn(published_object& of) {
-  of.is_updated = false;
-  if (!of.turn.empty()) make_ready(take_waiter(of.turn), resumed::here);
+  if (of.turn.empty()) {
+    of.is_updated = false;
+  } else {
+    make_ready(take_waiter(of.turn), resumed::here);
+  }
 }
 
 void replica_writers::end_use(published_object& of) {
@@ -143,9 +150,9 @@ void replica_writers::end_use(published_object& of) {
   objects_.erase(of.name.at);
 }
 
-replicas::version replica_writers::publish(published_object& of, version_block* next) {
+replicas::version replica_writers::publish(published_object& of, version_block*& next) {
   std::vector<std::byte> bytes = encoded(*next);
-  version_block* const old = std::exchange(of.newest, next);
+  version_block* const old = std::exchange(of.newest, std::exchange(next, nullptr));
   of.encoded = std::move(bytes);
   ++counts.versions_published;
   const replicas::version number = services(*this, of).rules().publish();

@@ -51,7 +51,7 @@ class replica_writers {
   published_object& begin_update(const replica_name& name);
   void end_turn(published_object& of);
   void end_use(published_object& of);
-  replicas::version publish(published_object& of, version_block* next);
+  replicas::version publish(published_object& of, version_block*& next);
   /// Suspends until no subscriber is more than `behind` versions behind `number`.
   void wait_for_subscribers(published_object& of, replicas::version number,
                             replicas::version behind);

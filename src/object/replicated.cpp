@@ -23,7 +23,14 @@
 
 namespace sojourn::detail {
 
-replica_place* replica_places = nullptr;
+namespace {
+
+// Calls outside a job look here, find nothing, and are then refused.
+replica_place no_place{};
+
+}  // namespace
+
+replica_place* replica_places = &no_place;
 
 namespace {
 
@@ -109,6 +116,7 @@ void drop_replica(const replica_name& name) {
 }
 
 std::uint64_t version_here(const replica_name& name) {
+  if (here == nullptr) return 0;
   if (!is_own(name)) return here->readers.version_here(name);
   const published_object* const of = here->writers.find(name);
   return of == nullptr ? 0 : of->state.newest;
@@ -120,11 +128,12 @@ void end_replica(const replica_name& name) {
 }
 
 replica_update::replica_update(const replica_name& name, const replica_type& type)
-    : of_(&here->writers.begin_update(name)), next_(here->memory.take(type)) {
+    : of_(&here->writers.begin_update(name)), next_(nullptr) {
   try {
+    next_ = here->memory.take(type);
     type.copy(next_->object, of_->newest->object);
   } catch (...) {
-    here->memory.give_back(next_);
+    if (next_ != nullptr) here->memory.give_back(next_);
     here->writers.end_turn(*of_);
     here->writers.end_use(*of_);
     throw;
@@ -142,8 +151,13 @@ replica_update::~replica_update() {
 void* replica_update::next() const { return next_->object; }
 
 std::uint64_t replica_update::publish(std::uint64_t behind) {
-  const replicas::version number = here->writers.publish(*of_, next_);
-  next_ = nullptr;
+  replicas::version number = 0;
+  try {
+    number = here->writers.publish(*of_, next_);
+  } catch (...) {
+    if (next_ == nullptr) here->writers.end_turn(*of_);  // otherwise the destructor does
+    throw;
+  }
   here->writers.end_turn(*of_);
   here->writers.wait_for_subscribers(*of_, number, behind);
   return number;

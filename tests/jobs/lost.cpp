@@ -193,7 +193,10 @@ void wait(std::string_view how, global_ptr<object> there) {
   }
   if (how == "object_holder") {
     // The victim has the object when it dies.
-    for (;;) of_rank_0.call<&object::bump>(via::rpc);
+    for (;;) {
+      of_rank_0.call<&object::bump>(via::rpc);
+      yield();  // a loop of local calls would keep the object at home
+    }
   }
   if (how == "replicated") {
     // Some have a version when the writer dies, others wait for one or update the object.

@@ -308,6 +308,17 @@ void updates_run_one_at_a_time() {
   destroy_shared(b);
 }
 
+/// Who has just had its turn comes after those who have waited.
+void updates_come_in_their_turn() {
+  const auto r = make_replicated<words>();
+  auto other =
+      rpc(rank_me(), [](replicated<words> of) { return of.update<&words::add_slowly>(1L); }, r);
+  CHECK_EQUAL(r.update<&words::add_slowly>(1L), 1);
+  CHECK_EQUAL(r.update<&words::add_slowly>(1L), 3);
+  CHECK_EQUAL(other.get(), 2);
+  r.destroy();
+}
+
 void there_is_one_push_at_a_time() {
   auto r = shared_by_all<words>(0);
   (void)r.read<&words::first>();
@@ -492,6 +503,7 @@ int main(int argc, char** argv) {
     CLAIM(versions_are_freed);
     CLAIM(an_update_that_throws_changes_nothing);
     CLAIM(updates_run_one_at_a_time);
+    CLAIM(updates_come_in_their_turn);
     CLAIM(there_is_one_push_at_a_time);
     CLAIM(who_has_unsubscribed_is_left_alone);
     CLAIM(a_destroyed_object_is_refused);
