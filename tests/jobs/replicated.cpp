@@ -311,11 +311,13 @@ void updates_run_one_at_a_time() {
 /// Who has just had its turn comes after those who have waited.
 void updates_come_in_their_turn() {
   const auto r = make_replicated<words>();
-  auto other =
-      rpc(rank_me(), [](replicated<words> of) { return of.update<&words::add_slowly>(1L); }, r);
-  CHECK_EQUAL(r.update<&words::add_slowly>(1L), 1);
-  CHECK_EQUAL(r.update<&words::add_slowly>(1L), 3);
-  CHECK_EQUAL(other.get(), 2);
+  // Waits in the middle of its first update.
+  future<long> other = fork([=] {
+    CHECK_EQUAL(r.update<&words::add_slowly>(1L), 1);
+    return r.update<&words::add_slowly>(1L);
+  });
+  CHECK_EQUAL(r.update<&words::add_slowly>(1L), 2);
+  CHECK_EQUAL(other.get(), 3);
   r.destroy();
 }
 
