@@ -311,11 +311,15 @@ void updates_run_one_at_a_time() {
 /// Who has just had its turn comes after those who have waited.
 void updates_come_in_their_turn() {
   const auto r = make_replicated<words>();
+  static bool has_begun;
+  has_begun = false;
   // Waits in the middle of its first update.
   future<long> other = fork([=] {
+    has_begun = true;
     CHECK_EQUAL(r.update<&words::add_slowly>(1L), 1);
     return r.update<&words::add_slowly>(1L);
   });
+  while (!has_begun) yield();
   CHECK_EQUAL(r.update<&words::add_slowly>(1L), 2);
   CHECK_EQUAL(other.get(), 3);
   r.destroy();
