@@ -155,6 +155,8 @@ asks_for_copy::then objects_of_rank::wait(asks_for_copy& asks, ticket_id ticket)
     case woken::on_copy:
       rules().begin(asks.address_);
       asks.copy_ = memory().find(asks.address_);
+      // The object itself may have come home since, in place of the copy.
+      if (asks.copy_ == nullptr && rules().has_object(asks.address_)) return then::on_object;
       if (asks.copy_ == nullptr && is_lost(asks.to)) throw_rank_lost(asks.to, "a call");
       SOJOURN_CHECK(asks.copy_ != nullptr, "a copy has gone before its first use");
       if (asks.copy_->bytes == asks.bytes_) return then::on_copy;
