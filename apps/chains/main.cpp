@@ -70,8 +70,8 @@ int main(int argc, char** argv) {
     requests.open_json();
     // Warehouse i of a chain is followed by warehouse i + 1, on the next rank.
     const apps::dealt_out<warehouse> all(chains * length);
-    all.for_mine([&](std::uint64_t i, warehouse& w) {
-      if ((i + 1) % length != 0) w.follow(all[i + 1]);
+    all.for_mine([&](std::uint64_t i, global_ptr<warehouse> w) {
+      if ((i + 1) % length != 0) w.call<&warehouse::follow>(all[i + 1]);
     });
     sojourn::barrier();
 
@@ -85,7 +85,8 @@ int main(int argc, char** argv) {
         });
 
     long pieces = 0;
-    all.for_mine([&](std::uint64_t, const warehouse& w) { pieces += w.pieces(); });
+    all.for_mine(
+        [&](std::uint64_t, global_ptr<warehouse> w) { pieces += w.call<&warehouse::pieces>(); });
     pieces = sojourn::reduce(pieces, std::plus<>{});
     if (pieces != each * static_cast<long>(requests.operations())) {
       wrong = fmt::format("{} pieces are in the warehouses", pieces);

@@ -106,12 +106,13 @@ class dealt_out {
   }
   std::uint64_t size() const { return count_; }
 
-  /// Calls body(i, object) for those of this rank.
+  /// Calls body(i, pointer to object) for those of this rank. No references to the objects: a
+  /// program that uses them so keeps them from moving (via::fetch).
   template <class Body>
   void for_mine(Body body) const {
     const auto ranks = static_cast<std::uint64_t>(sojourn::rank_count());
     for (auto i = static_cast<std::uint64_t>(sojourn::rank_me()); i < count_; i += ranks) {
-      body(i, *(*this)[i].local());
+      body(i, (*this)[i]);
     }
   }
 

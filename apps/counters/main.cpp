@@ -90,13 +90,15 @@ int main(int argc, char** argv) {
           }
         });
 
-    if (mine.local()->highest_seen() > static_cast<long>(requests.operations()) * tickets) {
+    if (mine.call<&journal::highest_seen>() > static_cast<long>(requests.operations()) * tickets) {
       wrong = "a counter was seen with more tickets than were drawn";
     }
     long drawn = 0;
-    counters.for_mine([&](std::uint64_t, const ticket_counter& c) { drawn += c.drawn(); });
+    counters.for_mine([&](std::uint64_t, global_ptr<ticket_counter> c) {
+      drawn += c.call<&ticket_counter::drawn>();
+    });
     drawn = sojourn::reduce(drawn, std::plus<>{});
-    const long noted = sojourn::reduce(mine.local()->tickets(), std::plus<>{});
+    const long noted = sojourn::reduce(mine.call<&journal::tickets>(), std::plus<>{});
     const long all = static_cast<long>(requests.operations()) * tickets;
     if (drawn != all || noted != all) {
       wrong = fmt::format("of {} tickets {} were drawn and {} noted", all, drawn, noted);

@@ -91,8 +91,9 @@ int main(int argc, char** argv) {
     requests.open_json();
     const plan numbers(vertices);
     const apps::dealt_out<vertex> graph(vertices);
-    graph.for_mine([&](std::uint64_t v, vertex& here) {
-      for (std::uint64_t i = 0; i < numbers.degree(v); ++i) here.connect(graph[numbers.edge(v, i)]);
+    graph.for_mine([&](std::uint64_t v, global_ptr<vertex> here) {
+      for (std::uint64_t i = 0; i < numbers.degree(v); ++i)
+        here.call<&vertex::connect>(graph[numbers.edge(v, i)]);
     });
     sojourn::barrier();
 
@@ -109,7 +110,7 @@ int main(int argc, char** argv) {
         });
 
     std::uint64_t walks = 0;
-    graph.for_mine([&](std::uint64_t, const vertex& v) { walks += v.walks(); });
+    graph.for_mine([&](std::uint64_t, global_ptr<vertex> v) { walks += v.call<&vertex::walks>(); });
     walks = sojourn::reduce(walks, std::plus<>{});
     if (walks != requests.operations()) wrong = fmt::format("{} walks have ended", walks);
     return requests.report(fmt::format("walks of {} steps on {} vertices", steps, vertices),

@@ -115,9 +115,9 @@ int main(int argc, char** argv) {
       }
     });
 
-    table.for_mine([](std::uint64_t, const bucket& first) {
-      for (global_ptr<bucket> b = first.next(); b;) {
-        const global_ptr<bucket> behind = b.local()->next();
+    table.for_mine([](std::uint64_t, global_ptr<bucket> first) {
+      for (global_ptr<bucket> b = first.call<&bucket::next>(); b;) {
+        const global_ptr<bucket> behind = b.call<&bucket::next>();
         sojourn::destroy(b);
         b = behind;
       }

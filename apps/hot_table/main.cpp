@@ -98,8 +98,8 @@ int main(int argc, char** argv) {
         });
 
     long sum = 0;
-    table.for_mine([&](std::uint64_t, const bucket& b) {
-      for (std::uint64_t slot = 0; slot < slots; ++slot) sum += b.price(slot);
+    table.for_mine([&](std::uint64_t, global_ptr<bucket> b) {
+      for (std::uint64_t slot = 0; slot < slots; ++slot) sum += b.call<&bucket::price>(slot);
     });
     sum = sojourn::reduce(sum, std::plus<>{});
     raised = sojourn::reduce(raised, std::plus<>{});

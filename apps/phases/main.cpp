@@ -90,8 +90,8 @@ int main(int argc, char** argv) {
     const apps::figures writing = half(middle, requests.operations(), most);
 
     long sum = 0;
-    all.for_mine([&](std::uint64_t, const board& b) {
-      for (int i = 0; i < board::cells; ++i) sum += b.cell(i);
+    all.for_mine([&](std::uint64_t, global_ptr<board> b) {
+      for (int i = 0; i < board::cells; ++i) sum += b.call<&board::cell>(i);
     });
     sum = sojourn::reduce(sum, std::plus<>{});
     added = sojourn::reduce(added, std::plus<>{});

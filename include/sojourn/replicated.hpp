@@ -34,7 +34,7 @@ struct versions {
 /// made before. Between two ranks nothing is promised but what `refresh` and the bound of an update
 /// bring about.
 ///
-/// Errors of all calls: replicated_destroyed; sojourn::error when this names no object;
+/// Errors of calls that suspend: replicated_destroyed; sojourn::error when this names no object;
 /// different_program. Source: multi-version memory (Weihl and Wang, 1990).
 template <class T>
 class replicated {

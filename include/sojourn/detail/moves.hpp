@@ -20,8 +20,8 @@ struct object_place {
   int rank;           ///< Where else it probably is.
 };
 
-/// Looks for the object. An object of this rank that is away, and of which this one is a part or a
-/// whole, is brought back. Suspends. Errors: rank_lost.
+/// Looks for the object. One that was made here, and of which a part is away, is first brought
+/// together here. Suspends. Errors: rank_lost.
 object_place find_object(std::uint64_t address, std::size_t bytes);
 /// Brings back what has moved of an object that is here and does not move itself, or what it is a
 /// part of. Suspends. Errors: rank_lost.
@@ -37,8 +37,8 @@ void bring_parts_home(T& object) {
 object_place bring_object(std::uint64_t address, std::size_t bytes, bool writes);
 /// The rank at which the object probably is.
 int probable_place(std::uint64_t address);
-/// The same for a call that has come from the rank `caller`, which is told where else the object
-/// is.
+/// find_object() for a call that has come from the rank `caller`, which is told where else the
+/// object is.
 object_place find_object_for(int caller, std::uint64_t address, std::size_t bytes);
 
 /// Forbids the object to leave the rank where it is, or allows it again. Suspends.
