@@ -98,7 +98,8 @@ struct run_options {
     flag("--no-bind", no_bind, "Let the kernel place ranks [bound when there are enough cores]");
     flag("--label", label, "Put the rank before each line of output, as in: [2] text");
     flag("--stats", stats,
-         "After the job, print the counters of each rank and their sums, and the places that fork");
+         "After the job, print the counters of each rank and their sums, and the places that fork "
+         "and that call objects of other ranks");
     text("--stats-json", stats_json, "FILE", "Write the same to FILE as JSON");
     flag("--shared-report", shared_report,
          "After the job, print which pages of shared memory fault most and where, which ranks "
@@ -592,7 +593,8 @@ namespace {
 /// The exit status.
 int report_stats(const run_request& request, const launch_plan& plan, const launch_result& result,
                  stats_file& file) {
-  if (request.stats) complain(stats_table(plan, result) + forks_table(result));
+  if (request.stats)
+    complain(stats_table(plan, result) + forks_table(result) + calls_table(result));
   if (!request.stats_json.empty()) {
     std::string failure = file.write(stats_json(plan, result));
     if (!failure.empty()) {

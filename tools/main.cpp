@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "command_advise.hpp"
 #include "command_bench.hpp"
 #include "command_cc.hpp"
 #include "command_doctor.hpp"
@@ -36,6 +37,7 @@ Usage: sojourn COMMAND [OPTIONS...]
 
   sojourn run -n 4 ./program ...    start four ranks of a program as one job
   sojourn bench NAME ...            measure: ping, migrate, calls, threads, rpc, uts …
+  sojourn advise RUN.json           say which word would cost least at each call
   sojourn doctor                    check whether jobs can run here, and what is missing
   sojourn new NAME                  write a small project to begin with
   sojourn cc FILES -o PROGRAM       compile a C program of the macros of ANL and PARMACS
@@ -86,6 +88,7 @@ int dispatch(const std::vector<std::string>& words) {
   const std::string& command = words.front();
   std::vector<std::string> rest(words.begin() + 1, words.end());
   if (command == "run") return run_command(rest);
+  if (command == "advise") return advise_command(rest);
   if (command == "bench") return bench_command(rest);
   if (command == "doctor") return doctor_command(rest);
   if (command == "new") return new_command(rest);

@@ -56,22 +56,6 @@ std::string grouped(std::uint64_t value) {
   return digits;
 }
 
-std::string lines(const std::vector<std::vector<std::string>>& cells) {
-  std::vector<std::size_t> widths;
-  for (const auto& line : cells) {
-    widths.resize(std::max(widths.size(), line.size()));
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
-  }
-  std::string text;
-  for (const auto& line : cells) {
-    text += fmt::format("{:<{}}", line[0], widths[0]);
-    for (std::size_t i = 1; i < line.size(); ++i)
-      text += fmt::format("  {:>{}}", line[i], widths[i]);
-    text += "\n";
-  }
-  return text;
-}
-
 /// Writes all of `text`; 0 or an errno. A pipe that is open without blocking, and that nobody reads
 /// from for so long, is given up.
 int write_all(int fd, const std::string& text) {
@@ -120,6 +104,22 @@ int open_beside(std::string& path) {
 
 }  // namespace
 
+std::string aligned(const std::vector<std::vector<std::string>>& cells) {
+  std::vector<std::size_t> widths;
+  for (const auto& line : cells) {
+    widths.resize(std::max(widths.size(), line.size()));
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  std::string text;
+  for (const auto& line : cells) {
+    text += fmt::format("{:<{}}", line[0], widths[0]);
+    for (std::size_t i = 1; i < line.size(); ++i)
+      text += fmt::format("  {:>{}}", line[i], widths[i]);
+    text += "\n";
+  }
+  return text;
+}
+
 std::string ranks_text(const planned_part& part) {
   if (part.rank_count == 1) return fmt::format("rank {}", part.first_rank);
   return fmt::format("ranks {} to {}", part.first_rank, part.first_rank + part.rank_count - 1);
@@ -153,7 +153,7 @@ std::string stats_table(const launch_plan& plan, const launch_result& result) {
       cells.push_back(std::move(line));
     }
     if (first != 0) text += "\n";
-    text += lines(cells);
+    text += aligned(cells);
   }
   return text;
 }
@@ -168,7 +168,20 @@ std::string forks_table(const launch_result& result) {
     cells.push_back({each.place, grouped(each.forks), grouped(each.blocked), marks,
                      grouped(each.cost_of_links), grouped(each.cost_of_walks)});
   }
-  return cells.size() == 1 ? "" : "\n" + lines(cells);
+  return cells.size() == 1 ? "" : "\n" + aligned(cells);
+}
+
+std::string calls_table(const launch_result& result) {
+  std::vector<std::vector<std::string>> cells(1);
+  cells[0] = {"calls of", "at",    "word",  "now",         "rpc",
+              "migrate",  "cache", "fetch", "migrate/rpc", "bring/rpc"};
+  const auto cost = [](double c) { return c < 0 ? std::string("-") : fmt::format("{:.2f}", c); };
+  for (const call_figures& each : result.calls) {
+    cells.push_back({each.method, each.place, each.said, each.now, grouped(each.calls[0]),
+                     grouped(each.calls[1]), grouped(each.calls[2]), grouped(each.calls[3]),
+                     cost(each.cost_of_migrating), cost(each.cost_of_bringing)});
+  }
+  return cells.size() == 1 ? "" : "\n" + aligned(cells);
 }
 
 std::string stats_json(const launch_plan& plan, const launch_result& result) {
@@ -197,6 +210,26 @@ std::string stats_json(const launch_plan& plan, const launch_result& result) {
                              {"linked_ranks", each.linked_ranks},
                              {"cost_of_links", each.cost_of_links},
                              {"cost_of_walks", each.cost_of_walks}});
+  }
+  const auto cost = [](double c) -> nlohmann::ordered_json {
+    if (c < 0) return nullptr;
+    return c;
+  };
+  for (const call_figures& each : result.calls) {
+    json["calls"].push_back({{"place", each.place},
+                             {"method", each.method},
+                             {"said", each.said},
+                             {"now", each.now},
+                             {"rpc", each.calls[0]},
+                             {"migrate", each.calls[1]},
+                             {"cache", each.calls[2]},
+                             {"fetch", each.calls[3]},
+                             {"bringing", each.bringing},
+                             {"cost_of_migrating", cost(each.cost_of_migrating)},
+                             {"cost_of_bringing", cost(each.cost_of_bringing)},
+                             {"calls_a_migration", cost(each.calls_a_migration)},
+                             {"calls_a_bringing", cost(each.calls_a_bringing)},
+                             {"changes", each.changes}});
   }
   // File names are bytes, not text: what is not UTF-8 in them is replaced, not refused.
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

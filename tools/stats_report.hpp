@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sojourn/jobs/launcher.hpp"
 
@@ -15,14 +16,22 @@ std::string ranks_text(const planned_part& part);
 /// stand side by side.
 std::string stats_table(const launch_plan& plan, const launch_result& result);
 
+/// Lines with columns of equal width: the first is aligned to the left, the others to the right.
+std::string aligned(const std::vector<std::vector<std::string>>& cells);
+
 /// Where the program forks, how many children blocked, how their marks are found, and what either
 /// way costs, in instructions; "" when it does not fork.
 std::string forks_table(const launch_result& result);
+
+/// Where the program calls objects of other ranks, how it does so, and what the other ways would
+/// cost; "" when it does not.
+std::string calls_table(const launch_result& result);
 
 /// {"ranks": N, "program": "…", "command": […], "status": S, "failed_rank": R (of a job that
 /// failed), "elapsed_seconds": T,
 ///  "counters": {"name": {"per_rank": […], "sum": X}, …},
 ///  "forks" (with SOJOURN_STATS=on, of the ranks that ended well): [{"place": "…", …}, …]}
+///  "calls" (likewise): [{"place": "…", "method": "…", "said": "automatic", "now": "cache", …}, …]}
 /// A job of several programs has "programs": [{"first_rank": F, "ranks": N, "program", "command"},
 /// …] too; "program" and "command" are then those of rank 0.
 std::string stats_json(const launch_plan& plan, const launch_result& result);

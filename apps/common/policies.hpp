@@ -16,7 +16,8 @@ struct policy {
 };
 inline constexpr std::array policies{
     policy{"rpc", sojourn::via::rpc}, policy{"migrate", sojourn::via::migrate},
-    policy{"cache", sojourn::via::cache}, policy{"fetch", sojourn::via::fetch}};
+    policy{"cache", sojourn::via::cache}, policy{"fetch", sojourn::via::fetch},
+    policy{"automatic", sojourn::via::automatic}};
 
 inline const char* name_of(sojourn::via how) {
   for (const policy& p : policies) {

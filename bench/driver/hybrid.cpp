@@ -57,23 +57,6 @@ peer start_peer(const installation& here, const std::string& name, const std::st
                                          environment{{"OMP_WAIT_POLICY", "passive"}})};
 }
 
-/// Of each round, the geometric mean over the programs of one contender over another.
-comparison geometric_mean(const std::vector<comparison>& programs) {
-  comparison all;
-  std::vector<double> means;
-  for (std::size_t round = 0; round < programs.front().ratios.size(); ++round) {
-    double sum = 0;
-    for (const comparison& each : programs) sum += std::log(each.ratios[round]);
-    means.push_back(std::exp(sum / static_cast<double>(programs.size())));
-  }
-  all.take_ratios(std::move(means));
-  for (const comparison& each : programs) {
-    all.ours_ns += each.ours_ns;
-    all.peer_ns += each.peer_ns;
-  }
-  return all;
-}
-
 class sequential_table {
  public:
   sequential_table(report& result, const installation& here, const settings& chosen)

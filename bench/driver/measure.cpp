@@ -67,4 +67,20 @@ std::string quickest(const samples& all, const std::vector<std::string>& names) 
                            });
 }
 
+comparison geometric_mean(const std::vector<comparison>& programs) {
+  comparison all;
+  std::vector<double> means;
+  for (std::size_t round = 0; round < programs.front().ratios.size(); ++round) {
+    double sum = 0;
+    for (const comparison& each : programs) sum += std::log(each.ratios[round]);
+    means.push_back(std::exp(sum / static_cast<double>(programs.size())));
+  }
+  all.take_ratios(std::move(means));
+  for (const comparison& each : programs) {
+    all.ours_ns += each.ours_ns;
+    all.peer_ns += each.peer_ns;
+  }
+  return all;
+}
+
 }  // namespace bench

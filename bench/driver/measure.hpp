@@ -55,6 +55,9 @@ struct comparison {
   void take_ratios(std::vector<double> all);
 };
 comparison compare(const samples& all, std::string_view ours, std::string_view peer);
+/// Of each round, the geometric mean over the programs of one contender over another. Requires: all
+/// have as many rounds.
+comparison geometric_mean(const std::vector<comparison>& programs);
 
 /// The contender with the least median of these: of a peer's settings its best. Requires: all of
 /// them are in `all`.

@@ -40,9 +40,11 @@ void bench_policies(report& result, const installation& here, const settings& ch
                          chosen.work.quick};
   add_policies_accesses(result, here, chosen);
   const double ticks_a_ns = add_migration_costs(result, here, chosen);
-  add_policies_btree(result, here, plan, ticks_a_ns);
-  add_policies_network(result, here, plan, chosen.figures);
-  add_policies_programs(result, here, plan);
+  automatic_choices choices;
+  add_policies_btree(result, here, plan, ticks_a_ns, choices);
+  add_policies_network(result, here, plan, chosen.figures, choices);
+  add_policies_programs(result, here, plan, choices);
+  choices.add_to(result);
 }
 
 }  // namespace bench

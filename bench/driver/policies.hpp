@@ -61,6 +61,22 @@ const policy_runs* find_row(const std::vector<policy_runs>& all, const std::stri
 
 nlohmann::json json_of(const policy_runs& runs, int ranks);
 
+/// How via::automatic compares with the best of the words, which one would have to know.
+class automatic_choices {
+ public:
+  /// `all`: the runs of a program's rows.
+  void add(const std::string& program, const std::vector<policy_runs>& all);
+  void add_to(report& result) const;
+
+ private:
+  struct choice {
+    std::string program;
+    std::string best;  ///< The word.
+    comparison over_best;
+  };
+  std::vector<choice> all_;
+};
+
 /// What the parts measure.
 struct policy_plan {
   std::vector<int> ranks;
@@ -78,10 +94,11 @@ struct policy_plan {
 };
 
 void add_policies_btree(report& result, const installation& here, const policy_plan& plan,
-                        double ticks_a_ns);
+                        double ticks_a_ns, automatic_choices& choices);
 void add_policies_network(report& result, const installation& here, const policy_plan& plan,
-                          const std::filesystem::path& figures);
-void add_policies_programs(report& result, const installation& here, const policy_plan& plan);
+                          const std::filesystem::path& figures, automatic_choices& choices);
+void add_policies_programs(report& result, const installation& here, const policy_plan& plan,
+                           automatic_choices& choices);
 /// What single accesses via::cache cost.
 void add_policies_accesses(report& result, const installation& here, const settings& chosen);
 

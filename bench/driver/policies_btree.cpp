@@ -51,7 +51,7 @@ std::string line_of_ours(const policy_runs& runs, int ranks, double ticks_a_ns) 
 }  // namespace
 
 void add_policies_btree(report& result, const installation& here, const policy_plan& plan,
-                        double ticks_a_ns) {
+                        double ticks_a_ns, automatic_choices& choices) {
   const temporary_directory scratch;
   const std::string keys = (scratch.path() / "keys").string();
   write_keys(keys);
@@ -78,6 +78,9 @@ void add_policies_btree(report& result, const installation& here, const policy_p
       tell_progress(fmt::format("policies: B-tree, think {}, fan-out {}, {} ranks", table.think,
                                 table.fanout, ranks));
       by_ranks.push_back(run_in_turns(here, tree, ranks, plan.rounds_on(ranks)));
+      if (ranks == plan.ranks.front())
+        choices.add(fmt::format("btree, think {}, fan-out {}", table.think, table.fanout),
+                    by_ranks.back());
     }
     text += fmt::format("{}\n", table.title);
     for (const scheme& line : lines_of(table, tree.rows)) {

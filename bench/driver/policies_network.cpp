@@ -50,7 +50,7 @@ std::string rows_of(const policy_plan& plan, const curves& all, int think) {
 }  // namespace
 
 void add_policies_network(report& result, const installation& here, const policy_plan& plan,
-                          const std::filesystem::path& figures) {
+                          const std::filesystem::path& figures, automatic_choices& choices) {
   std::string text = fmt::format(
       "Figures 2 and 3: counting network, 16 requesters; medians of {} rounds (more than 4 ranks: "
       "5 at most), and quartiles of "
@@ -68,6 +68,8 @@ void add_policies_network(report& result, const installation& here, const policy
                                    {"--think", std::to_string(think)},
                                    policy_rows(true, plan.operations(20'000, ranks))};
       all.push_back(run_in_turns(here, network, ranks, plan.rounds_on(ranks)));
+      if (ranks == plan.ranks.front())
+        choices.add(fmt::format("counting_network, think {}", think), all.back());
       for (const policy_runs& runs : all.back()) {
         rows.push_back(json_of(runs, ranks));
         rows.back()["think_cycles"] = think;

@@ -54,7 +54,8 @@ std::string rows_of(const std::vector<policy_runs>& all, const small_program& pr
 
 }  // namespace
 
-void add_policies_programs(report& result, const installation& here, const policy_plan& plan) {
+void add_policies_programs(report& result, const installation& here, const policy_plan& plan,
+                           automatic_choices& choices) {
   std::string text = fmt::format(
       "Six programs, 16 requesters; medians of {} rounds (more than 4 ranks: 5 at most), and "
       "quartiles of the operations a "
@@ -71,7 +72,10 @@ void add_policies_programs(report& result, const installation& here, const polic
       const std::vector<policy_runs> all = run_in_turns(here, what, ranks, plan.rounds_on(ranks));
       text += rows_of(all, program, ranks);
       // On as many ranks as most machines have cores.
-      if (ranks == plan.ranks.front()) add_ratios(result, program, ranks, all);
+      if (ranks == plan.ranks.front()) {
+        add_ratios(result, program, ranks, all);
+        choices.add(program.name, all);
+      }
       for (const policy_runs& runs : all) {
         rows.push_back(json_of(runs, ranks));
         rows.back()["program"] = program.name;

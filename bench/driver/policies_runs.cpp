@@ -47,6 +47,40 @@ std::vector<policy_row> policy_rows(bool has_shared_form, std::uint64_t operatio
   return rows;
 }
 
+void automatic_choices::add(const std::string& program, const std::vector<policy_runs>& all) {
+  samples times;
+  const policy_runs* best = nullptr;
+  for (const policy_runs& runs : all) {
+    times[runs.row] = runs.nanoseconds();
+    const bool is_word = runs.row != apps::shared_form && runs.row != "automatic";
+    if (is_word && (best == nullptr || runs.per_second() > best->per_second())) best = &runs;
+  }
+  if (best != nullptr && times.contains("automatic"))
+    all_.push_back({program, best->row, compare(times, "automatic", best->row)});
+}
+
+void automatic_choices::add_to(report& result) const {
+  if (all_.empty()) return;
+  std::vector<comparison> over_best;
+  for (const choice& each : all_) over_best.push_back(each.over_best);
+  const auto worst = std::max_element(all_.begin(), all_.end(), [](const auto& a, const auto& b) {
+    return a.over_best.ratio_median < b.over_best.ratio_median;
+  });
+  result.add_ratio(policies_group, "automatic_over_best",
+                   "time via::automatic over the best word of each program, geometric mean", 1.05,
+                   geometric_mean(over_best));
+  result.add_ratio(policies_group, "automatic_over_best_worst",
+                   "the same, worst program (" + worst->program + ", best: " + worst->best + ")",
+                   1.1, worst->over_best);
+  nlohmann::json rows = nlohmann::json::array();
+  for (const choice& each : all_) {
+    rows.push_back({{"program", each.program},
+                    {"best", each.best},
+                    {"automatic_over_best", to_thousandths(each.over_best.ratio_median)}});
+  }
+  result.add_detail(policies_group, "automatic", rows);
+}
+
 double policy_runs::per_second(double quantile_of) const {
   return quantile(values_of(rounds, [](const auto& o) { return o.per_second; }), quantile_of);
 }

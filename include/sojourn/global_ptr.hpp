@@ -45,7 +45,9 @@ class global_ptr {
   constexpr global_ptr() = default;
   constexpr global_ptr(std::nullptr_t) {}
   /// Points to an object that lies in this rank's global heap, such as `this` in a method.
-  explicit global_ptr(T* local) : address_(detail::original_of(local)) {}
+  explicit global_ptr(T* local) : address_(detail::original_of(local)) {
+    (void)&detail::notes_known_address<T>;
+  }
   constexpr operator global_ptr<const T>() const
     requires(!std::is_const_v<T>)
   {
@@ -129,9 +131,10 @@ class global_ptr {
                   "store(p + i, value) or, where the element is local, (p + i).local()");
   }
 
-  /// Calls the method at the object's owner and returns its result; what it throws is thrown here.
-  /// A local object costs a comparison and a plain call, whatever `how` says. Suspends: when the
-  /// object is remote. Migrates: when it is remote and `how` says so.
+  /// Calls the method and returns its result; what it throws is thrown here. `how` says what is
+  /// done when the object is on another rank; via::unsaid when nothing is said. A local object
+  /// costs a comparison and a plain call, whatever `how` says. Suspends: when the object is remote.
+  /// Migrates: when it is remote and `how` says so.
   /// Errors: sojourn::error when the pointer is null or outside every heap.
   template <auto Method, class... A>
   [[gnu::always_inline]] inline auto call(detail::access how, A&&... arguments) const ->
@@ -141,9 +144,10 @@ class global_ptr {
       return method::invoke(reinterpret_cast<T*>(address_), std::forward<A>(arguments)...);
     }
     if constexpr (method::is_cacheable) {
-      const bool wants_it_here = how.how.how() == via::mechanism::cache ||
-                                 (method::is_movable && how.how.how() == via::mechanism::fetch);
-      if (wants_it_here && !detail::job.overrides) {
+      const bool takes_copy = how.how.how() == via::mechanism::cache ||
+                              how.how.how() == via::mechanism::automatic ||
+                              (method::is_movable && how.how.how() == via::mechanism::fetch);
+      if (takes_copy && (detail::job.overrides & detail::job_view::overrides_words) == 0) {
         if (detail::copy_block* const copy = detail::copy_at_hand(address_, sizeof(T))) {
           ++detail::counts.cache_hits;
           return method::invoke_on_copy(copy, std::forward<A>(arguments)...);
@@ -157,7 +161,7 @@ class global_ptr {
     requires(!detail::begins_with_access<A...>)
   [[gnu::always_inline]] inline auto call(A&&... arguments) const ->
       typename detail::method<Method>::result {
-    return call<Method>(detail::access(via::rpc), std::forward<A>(arguments)...);
+    return call<Method>(detail::access(via::unsaid), std::forward<A>(arguments)...);
   }
 
   /// Starts the call and returns the future of its result. On a local object the method runs at
@@ -191,7 +195,7 @@ class global_ptr {
   template <class Method, class... A>
     requires(!detail::begins_with_access<A...>)
   auto call(A&&... arguments) const -> typename Method::result {
-    return call<Method>(detail::access(via::rpc), std::forward<A>(arguments)...);
+    return call<Method>(detail::access(via::unsaid), std::forward<A>(arguments)...);
   }
   /// Starts the call of a method by its name and returns the future of its result. Also on an
   /// object of this rank the method runs later, as with rpc. Suspends: only when the way to the

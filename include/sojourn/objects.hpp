@@ -51,7 +51,8 @@ global_ptr<T> make_here(A... arguments) {
   if (checked()) [[unlikely]]
     record_object(room, sizeof(T), kind_of_object<T>());
   try {
-    return global_ptr<T>(::new (room) T(std::move(arguments)...));
+    const T* const made = ::new (room) T(std::move(arguments)...);
+    return global_ptr<T>::at(reinterpret_cast<std::uint64_t>(made));
   } catch (...) {
     if (checked()) forget_object(room);
     heap_free(room, sizeof(T), alignof(T));
@@ -90,7 +91,7 @@ global_ptr<T> array_memory_here(std::size_t count) {
   T* first = static_cast<T*>(heap_allocate(bytes == 0 ? 1 : bytes, alignof(T)));
   if (checked()) [[unlikely]]
     record_object(first, bytes == 0 ? 1 : bytes, kind_of_object<T>());
-  return global_ptr<T>(first);
+  return global_ptr<T>::at(reinterpret_cast<std::uint64_t>(first));
 }
 template <class T>
 global_ptr<T> make_array_here(std::size_t count) {

@@ -38,7 +38,7 @@ inline activation this_activation() {
 /// How an access to a remote object is made. It changes what the access costs, never what it means.
 class via {
  public:
-  enum class mechanism : std::uint8_t { rpc, migrate, cache, fetch };
+  enum class mechanism : std::uint8_t { rpc, migrate, cache, fetch, automatic };
 
   /// Run the method at the owner and reply.
   static const via rpc;
@@ -58,6 +58,14 @@ class via {
   /// does not travel as bytes, or that the program uses through `global_ptr::local`.
   /// (docs/policies.md)
   static const via fetch;
+  /// Whichever of these costs least at this place in the program, by what they have cost there so
+  /// far. It begins with rpc. It migrates only what the program has opened as an activation
+  /// (activate.hpp). (docs/automatic.md)
+  static const via automatic;
+  /// What a call does that says nothing: via::automatic, but neither its activation nor the object
+  /// moves, because only the program knows whether they may. So const methods come to run on
+  /// copies; all others are called at the owner. (docs/automatic.md)
+  static const via unsaid;
 
   /// This policy, but moving the `count` youngest activations together. Requires: count >= 1.
   constexpr via activations(unsigned count) const {
@@ -74,10 +82,14 @@ class via {
                (oldest.odd_address_ & address_mask));
   }
 
+  constexpr bool is_unsaid() const { return count() != all_of_them && (bits_ & unsaid_bit) != 0; }
   constexpr mechanism how() const { return static_cast<mechanism>(bits_ & mechanism_mask); }
   constexpr unsigned count() const { return static_cast<unsigned>(bits_ >> count_shift); }
   constexpr std::uint64_t through_address() const { return bits_ & address_mask; }
   static constexpr unsigned all_of_them = 0xffff;
+  /// This policy, as via::automatic has chosen it: what it costs is to be told.
+  constexpr via as_chosen() const { return via(bits_ | chosen_bit); }
+  constexpr bool is_chosen() const { return count() != all_of_them && (bits_ & chosen_bit) != 0; }
   friend constexpr bool operator==(via, via) = default;
 
  private:
@@ -90,6 +102,10 @@ class via {
   static constexpr std::uint64_t address_mask =
       (std::uint64_t{1} << count_shift) - 1 - mechanism_mask;
   static_assert(alignof(detail::mark) > mechanism_mask);
+  /// Of the address, which is 0 in a policy that as_chosen() returns.
+  static constexpr std::uint64_t chosen_bit = mechanism_mask + 1;
+  /// Likewise: in `unsaid`.
+  static constexpr std::uint64_t unsaid_bit = chosen_bit << 1;
   constexpr explicit via(mechanism m)
       : bits_(static_cast<std::uint64_t>(m) | std::uint64_t{1} << count_shift) {}
   constexpr explicit via(std::uint64_t bits) : bits_(bits) {}
@@ -100,6 +116,8 @@ inline constexpr via via::rpc{via::mechanism::rpc};
 inline constexpr via via::migrate{via::mechanism::migrate};
 inline constexpr via via::cache{via::mechanism::cache};
 inline constexpr via via::fetch{via::mechanism::fetch};
+inline constexpr via via::automatic{via::mechanism::automatic};
+inline constexpr via via::unsaid{via::automatic.bits_ | via::unsaid_bit};
 
 namespace detail {
 
@@ -111,8 +129,9 @@ struct access {
       : how(v), where(at) {}
 };
 
-/// What SOJOURN_VIA makes of an access: `method` is the compiler's name of it.
-via override_access(const access& at, const char* method);
+/// What SOJOURN_VIA makes of an access: `method` is the compiler's name of it, `code` the address
+/// to which its call returns.
+via override_access(const access& at, const char* method, const void* code);
 
 /// Returns resumed::there on the rank that it moved to, or else resumed::stayed. Callers compare
 /// the result themselves: so a moved activation goes on directly in its caller, without a return

@@ -676,7 +676,8 @@ launch_result head::run() {
                        failed_rank_,
                        std::chrono::duration<double>(all_ended_at_ - begun_).count(),
                        {},
-                       figures_of(told_.forks)};
+                       figures_of(told_.forks),
+                       figures_of(told_.calls)};
   for (host& h : hosts_) {
     h.counters.resize(static_cast<std::size_t>(h.wanted.ranks));
     for (auto& of_rank : h.counters) result.counters.push_back(std::move(of_rank));

@@ -121,6 +121,10 @@ void put(record_writer& to, const told_of_job& told) {
   for (const auto& [site, place] : told.forks) {
     to.object(site).text(place);
   }
+  to.number(told.calls.size());
+  for (const auto& [call, place] : told.calls) {
+    to.object(call).text(place);
+  }
 }
 
 told_of_job read_told(record_reader& from) {
@@ -131,6 +135,11 @@ told_of_job read_told(record_reader& from) {
     told_of_job::fork_place& fork = told.forks.emplace_back();
     from.object(fork.told);
     fork.place = from.text();
+  }
+  for (std::uint64_t left = from.number(); left > 0 && from.is_sound(); --left) {
+    told_of_job::call_place& call = told.calls.emplace_back();
+    from.object(call.told);
+    call.place = from.text();
   }
   return told;
 }

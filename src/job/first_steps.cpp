@@ -27,6 +27,7 @@
 #include "migrate/thread/balance.hpp"
 #include "migrate/thread/threads.hpp"
 #include "migrate/thread/xthreads.hpp"
+#include "object/call_places.hpp"
 #include "object/copies.hpp"
 #include "object/records.hpp"
 #include "object/replicated.hpp"
@@ -159,6 +160,7 @@ constexpr void (*first_steps[])() = {
     attach_sites,
     attach_records,
     attach_copies,
+    attach_call_places,
     attach_replicas,
     attach_messages,
     attach_bundles,

@@ -103,6 +103,26 @@ struct fork_site_told {
 };
 inline constexpr std::size_t fork_sites_told_max = 32;
 
+/// A place that calls objects of other ranks, told likewise.
+struct call_place_told {
+  std::uint64_t code;          ///< The address to which its call returns.
+  char method[96];             ///< "node::child"; NUL-terminated.
+  std::uint64_t calls[4];      ///< By what was done, in the order of via::mechanism.
+  std::uint64_t ranks_now[5];  ///< On so many ranks it came to each word at the end.
+  /// Figures of each rank times its calls, for a sum; and the calls of ranks that had one.
+  double cost_of_migrating;
+  double cost_of_bringing;
+  double calls_a_migration;
+  double calls_a_bringing;
+  std::uint64_t calls_of_migrating;
+  std::uint64_t calls_of_bringing;
+  std::uint64_t changes;
+  std::uint32_t part;     ///< Of the job's programs.
+  std::uint8_t said;      ///< via::mechanism
+  std::uint8_t bringing;  ///< via::mechanism
+};
+inline constexpr std::size_t call_places_told_max = 64;
+
 /// Exit status of a rank that ends because another did.
 inline constexpr int status_rank_lost = 75;
 
@@ -125,11 +145,13 @@ struct job_segment {
   std::atomic<std::uint32_t> start_arrived;
   std::atomic<std::uint32_t> start_failed;    ///< Ranks that could not: then none goes on.
   std::atomic<std::uint32_t> ranks_lost;      ///< How many ranks have been lost.
-  std::atomic<std::uint32_t> telling_locked;  ///< 1: a rank writes to `uses` or `fork_sites`.
+  std::atomic<std::uint32_t> telling_locked;  ///< 1: a rank writes to one of these:
   std::uint32_t use_count;                    ///< Valid entries of `uses`.
   setting_use uses[setting_uses_max];         ///< In the order of SOJOURN_VIA.
   std::uint32_t fork_site_count;              ///< Valid entries of `fork_sites`.
   fork_site_told fork_sites[fork_sites_told_max];
+  std::uint32_t call_place_count;  ///< Valid entries of `call_places`.
+  call_place_told call_places[call_places_told_max];
   std::atomic<std::uint32_t> deaths_begun;  ///< Ranks that began to die: crash_record::order.
   rank_block ranks[1];                      ///< `rank_count` of them.
 

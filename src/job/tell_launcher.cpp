@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fiber/fork_links.hpp"
+#include "object/call_places.hpp"
 #include "object/sites.hpp"
 #include "sojourn/detail/running.hpp"
 
@@ -83,11 +86,57 @@ void tell_of_forks(job_segment& s) {
   });
 }
 
+/// The same of the places where this rank called objects of others, when SOJOURN_STATS asks for it.
+void tell_of_calls(job_segment& s) {
+  if ((job.overrides & job_view::counts_calls) == 0) return;
+  const std::vector<call_place_use> uses = call_place_uses();
+  add_to_told(s, [&] {
+    const std::uint32_t part = s.ranks[job.me].part;
+    for (const call_place_use& use : uses) {
+      call_place_told* const end = s.call_places + s.call_place_count;
+      call_place_told* const told = std::find_if(s.call_places, end, [&](const auto& one) {
+        return one.code == use.code && one.part == part;
+      });
+      if (told == end) {
+        if (s.call_place_count == call_places_told_max) return;
+        ++s.call_place_count;
+        *told = {};
+        told->code = use.code;
+        told->part = part;
+        told->said = static_cast<std::uint8_t>(use.said);
+        told->bringing = static_cast<std::uint8_t>(use.bringing);
+        const std::string_view name = method_name_in(use.method);
+        std::snprintf(told->method, sizeof told->method, "%.*s", static_cast<int>(name.size()),
+                      name.data());
+      }
+      std::uint64_t calls = 0;
+      for (std::size_t i = 0; i < std::size(use.calls); ++i) {
+        told->calls[i] += use.calls[i];
+        calls += use.calls[i];
+      }
+      ++told->ranks_now[static_cast<std::size_t>(use.now)];
+      const auto weight = static_cast<double>(calls);
+      if (use.cost_of_migrating >= 0) {
+        told->cost_of_migrating += use.cost_of_migrating * weight;
+        told->calls_a_migration += use.calls_a_migration * weight;
+        told->calls_of_migrating += calls;
+      }
+      if (use.cost_of_bringing >= 0) {
+        told->cost_of_bringing += use.cost_of_bringing * weight;
+        told->calls_a_bringing += use.calls_a_bringing * weight;
+        told->calls_of_bringing += calls;
+      }
+      told->changes += use.changes;
+    }
+  });
+}
+
 }  // namespace
 
 void tell_launcher(job_segment& segment) {
   tell_of_settings(segment);
   tell_of_forks(segment);
+  tell_of_calls(segment);
 }
 
 }  // namespace sojourn::detail

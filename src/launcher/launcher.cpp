@@ -336,15 +336,16 @@ launch_result launch_here(const launch_plan& plan, other_hosts* elsewhere) {
   try {
     ranks = start_ranks(plan, memory.segment(), memory.fds(), state, guard.job_name(), strangers);
   } catch (const start_interrupted& interrupted) {
-    return {128 + interrupted.signal, -1, 0, read_counters(memory.segment()), {}};
+    return {128 + interrupted.signal, -1, 0, read_counters(memory.segment()), {}, {}};
   }
   supervisor watch(plan, memory.segment(), memory.fds().bell, ranks, state.awaited_signals(),
                    std::move(strangers), guard, elsewhere);
   watch.run();
   const told_of_job told = told_by(memory.segment(), plan);
   if (elsewhere != nullptr) elsewhere->add_told(told);
-  return {watch.status(), watch.failed_rank(), watch.elapsed_seconds(),
-          read_counters(memory.segment()), figures_of(told.forks)};
+  return {watch.status(),          watch.failed_rank(),
+          watch.elapsed_seconds(), read_counters(memory.segment()),
+          figures_of(told.forks),  figures_of(told.calls)};
 }
 
 }  // namespace detail

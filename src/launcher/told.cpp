@@ -2,7 +2,9 @@
 #include "launcher/told.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <iterator>
 #include <map>
 
 #include "frames/code_place.hpp"
@@ -24,15 +26,24 @@ std::string text_in(const char (&room)[size]) {
 }  // namespace
 
 told_of_job told_by(const job_segment& job, const launch_plan& plan) {
-  told_of_job told{.settings = settings_of(job), .forks = {}};
+  told_of_job told{.settings = settings_of(job), .forks = {}, .calls = {}};
   std::map<std::uint32_t, code_places> places;
+  const auto place_of = [&](std::uint32_t part, std::uint64_t code) {
+    code_places& known = places.try_emplace(part, plan.parts[part].program).first->second;
+    const std::vector<code_place> at = known.of(&code, 1);
+    return at.empty() ? std::string() : text_of(at.front());
+  };
   for (std::uint32_t i = 0; i < std::min<std::size_t>(job.fork_site_count, fork_sites_told_max);
        ++i) {
     const fork_site_told& site = job.fork_sites[i];
     if (site.part >= plan.parts.size()) continue;
-    code_places& known = places.try_emplace(site.part, plan.parts[site.part].program).first->second;
-    const std::vector<code_place> at = known.of(&site.code, 1);
-    told.forks.push_back({site, at.empty() ? "" : text_of(at.front())});
+    told.forks.push_back({site, place_of(site.part, site.code)});
+  }
+  for (std::uint32_t i = 0; i < std::min<std::size_t>(job.call_place_count, call_places_told_max);
+       ++i) {
+    const call_place_told& place = job.call_places[i];
+    if (place.part < plan.parts.size())
+      told.calls.push_back({place, place_of(place.part, place.code)});
   }
   return told;
 }
@@ -65,6 +76,27 @@ void add(told_of_job& sum, const told_of_job& more) {
     same->told.linked_ranks += told.linked_ranks;
     same->told.ranks += told.ranks;
   }
+  for (const told_of_job::call_place& call : more.calls) {
+    const call_place_told& told = call.told;
+    const auto same = std::find_if(sum.calls.begin(), sum.calls.end(), [&](const auto& one) {
+      return one.told.code == told.code && one.told.part == told.part;
+    });
+    if (same == sum.calls.end()) {
+      sum.calls.push_back(call);
+      continue;
+    }
+    call_place_told& all = same->told;
+    for (std::size_t i = 0; i < std::size(all.calls); ++i) all.calls[i] += told.calls[i];
+    for (std::size_t i = 0; i < std::size(all.ranks_now); ++i)
+      all.ranks_now[i] += told.ranks_now[i];
+    all.cost_of_migrating += told.cost_of_migrating;
+    all.cost_of_bringing += told.cost_of_bringing;
+    all.calls_a_migration += told.calls_a_migration;
+    all.calls_a_bringing += told.calls_a_bringing;
+    all.calls_of_migrating += told.calls_of_migrating;
+    all.calls_of_bringing += told.calls_of_bringing;
+    all.changes += told.changes;
+  }
 }
 
 std::string text_of_unmatched(const std::vector<setting_use>& settings) {
@@ -93,6 +125,40 @@ std::vector<fork_figures> figures_of(const std::vector<told_of_job::fork_place>&
                    .cost_of_walks = told.bytes_cut / frame_bytes * frame_instructions});
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.forks > b.forks; });
+  return all;
+}
+
+namespace {
+
+constexpr std::array words{"rpc", "migrate", "cache", "fetch", "automatic"};
+const char* word_of(std::size_t mechanism) {
+  return mechanism < words.size() ? words[mechanism] : "";
+}
+
+}  // namespace
+
+std::vector<call_figures> figures_of(const std::vector<told_of_job::call_place>& calls) {
+  std::vector<call_figures> all;
+  for (const auto& [told, place] : calls) {
+    const auto mean = [](double sum, std::uint64_t of) {
+      return of == 0 ? -1 : sum / static_cast<double>(of);
+    };
+    const auto most = std::max_element(std::begin(told.ranks_now), std::end(told.ranks_now));
+    call_figures& figures = all.emplace_back();
+    figures.place = place;
+    figures.method = text_in(told.method);
+    figures.said = word_of(told.said);
+    figures.now = word_of(static_cast<std::size_t>(most - std::begin(told.ranks_now)));
+    std::copy(std::begin(told.calls), std::end(told.calls), figures.calls.begin());
+    figures.bringing = told.bringing == 0 ? "" : word_of(told.bringing);
+    figures.cost_of_migrating = mean(told.cost_of_migrating, told.calls_of_migrating);
+    figures.cost_of_bringing = mean(told.cost_of_bringing, told.calls_of_bringing);
+    figures.calls_a_migration = mean(told.calls_a_migration, told.calls_of_migrating);
+    figures.calls_a_bringing = mean(told.calls_a_bringing, told.calls_of_bringing);
+    figures.changes = told.changes;
+  }
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return a.all_calls() > b.all_calls(); });
   return all;
 }
 

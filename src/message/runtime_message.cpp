@@ -62,6 +62,7 @@ constexpr std::array kinds{
     row(hunger, "notice of a rank that has nothing to do", upkeep_count),
     row(object_copies, "message about copies of an object", copies_count),
     row(object_place, "notice of an object's place", copies_count),
+    row(way_cost, "notice of what a migration has cost", upkeep_count),
     row(replicas, "message about a replicated object", replicas_count),
     row(shared_memory, "message about shared memory", shared_count),
 };

@@ -48,6 +48,7 @@ enum class runtime_message : std::uint16_t {
   hunger,          ///< The sender, on another host, has nothing to do.
   object_copies,   ///< About copies of objects, and objects that move (object/).
   object_place,    ///< Where an object is that the receiver has looked for elsewhere.
+  way_cost,        ///< What a migration has cost that a call had chosen (object/call_places.hpp).
   replicas,        ///< About replicated objects (object/replicated.cpp).
   shared_memory,   ///< About pages, locks and barriers of the shared region (shared/).
   count_
@@ -77,8 +78,8 @@ struct traffic {
 constexpr bool is_no_acquire(runtime_message kind) {
   using enum runtime_message;
   return kind == extent_returns || kind == drop_ticket || kind == steal_ask ||
-         kind == steal_nothing || kind == load_told || kind == object_place || kind == kept_ended ||
-         kind == forks_here || kind == hunger;
+         kind == steal_nothing || kind == load_told || kind == object_place || kind == way_cost ||
+         kind == kept_ended || kind == forks_here || kind == hunger;
 }
 
 /// The request handlers of the runtime. They are the first of the table, so that they have the same

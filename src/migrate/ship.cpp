@@ -100,7 +100,17 @@ bool may_end_at(const piece* p, const boundary& b) {
   return b ? may_travel(b.kind) : !p->pinned && !p->by_reference;
 }
 
+/// True when the program has opened what would move as an activation, and so said that it may.
+bool is_activation(const piece* p, const boundary& end) {
+  if (end) return end.kind == mark_kind::activation;
+  return p->base != nullptr && address_of(p->base) != p->hi && p->thread == 0;
+}
+
 chosen_end choose(const piece* p, via how) {
+  if (how.how() == via::mechanism::automatic) {
+    const boundaries at(p);
+    return {may_end_at(p, *at) && is_activation(p, *at), *at};
+  }
   if (how.count() != via::all_of_them) {
     boundaries at(p);
     for (unsigned i = 1; at && i < how.count(); ++i) ++at;

@@ -23,6 +23,10 @@ struct copied_object {
   int on_its_way = 0;
   bool is_checked = false;       ///< Checked mode: a call of it has been checked.
   unsigned changes_in_vain = 0;  ///< Since a copy was given out last: changes that found none.
+  // If it was made here and has come home for a call that had chosen that (call_places.hpp): which,
+  // and changes since.
+  std::uint32_t asked_at = 0;
+  std::uint32_t uses = 0;
 };
 
 /// There is one at a time, because accesses look at its regions (regions_with_copies).

@@ -12,6 +12,7 @@
 #include "message/inbound.hpp"
 #include "message/outbound.hpp"
 #include "message/programs.hpp"
+#include "object/call_places.hpp"
 #include "object/object_messages.hpp"
 #include "object/objects_of_rank.hpp"
 #include "sojourn/counters.hpp"
@@ -23,6 +24,7 @@ using coherence::call_name;
 using coherence::woken;
 
 objects_of_rank* objects_here = nullptr;
+std::uint64_t calls_of_guests = 0;
 
 namespace {
 
@@ -52,8 +54,13 @@ std::size_t cache_bytes() {
 hold hold_of(const piece* p, const hold* at) {
   const auto address = reinterpret_cast<std::uint64_t>(at);
   if (address >= p->in_place_from) return *at;
+  // The image may end in the middle of it.
+  const std::size_t imaged = std::min<std::uint64_t>(sizeof(hold), p->in_place_from - address);
   hold copy{nullptr};
-  std::memcpy(&copy, p->image + (address - p->sp), sizeof copy);
+  auto* const bytes = reinterpret_cast<std::byte*>(&copy);
+  std::memcpy(bytes, p->image + (address - p->sp), imaged);
+  std::memcpy(bytes + imaged, reinterpret_cast<const std::byte*>(at) + imaged,
+              sizeof copy - imaged);
   return copy;
 }
 
@@ -114,7 +121,10 @@ asks_for_copy::then objects_of_rank::start(asks_for_copy& asks) {
   // The call that goes along names its method by number.
   if (runs_other_program(asks.to)) return then::by_result;
   while (copies_here.is_over() && copies_here.oldest() != nullptr) {
-    if (!rules().evict(copies_here.oldest()->address)) break;
+    makes_room_ = true;
+    const bool is_evicted = rules().evict(copies_here.oldest()->address);
+    makes_room_ = false;
+    if (!is_evicted) break;
     ++counts.copies_evicted;
   }
   if (copies_here.is_over()) return then::by_result;
@@ -149,7 +159,10 @@ asks_for_copy::then objects_of_rank::wait(asks_for_copy& asks, ticket_id ticket)
   using then = asks_for_copy::then;
   const int told = wait_until_told(asks.number_, ticket);
   end(asks);
-  if (told < 0) return then::by_result;  // the result of the call itself has come
+  if (told < 0) {  // the result of the call itself has come
+    if (asks.chosen_at_ != 0) note_bringing_refused(asks.chosen_at_);
+    return then::by_result;
+  }
   if (ticket != 0) ticket_drop(ticket);
   switch (static_cast<woken>(told)) {
     case woken::on_copy:
@@ -159,8 +172,9 @@ asks_for_copy::then objects_of_rank::wait(asks_for_copy& asks, ticket_id ticket)
       if (asks.copy_ == nullptr && rules().has_object(asks.address_)) return then::on_object;
       if (asks.copy_ == nullptr && is_lost(asks.to)) throw_rank_lost(asks.to, "a call");
       SOJOURN_CHECK(asks.copy_ != nullptr, "a copy has gone before its first use");
-      if (asks.copy_->bytes == asks.bytes_) return then::on_copy;
-      return then::by_result;
+      if (asks.copy_->bytes != asks.bytes_) return then::by_result;
+      if (asks.chosen_at_ != 0) note_copy(asks.copy_, asks.chosen_at_);
+      return then::on_copy;
     case woken::on_object:
       rules().begin(asks.address_);
       return then::on_object;
@@ -182,8 +196,8 @@ outgoing asks_for_copy::begin(std::size_t payload_bytes) const {
                                    .number = number_,
                                    .bytes = static_cast<std::uint32_t>(bytes_),
                                    .handler = 0,
-                                   .unused = 0,
-                                   .unused_too = 0};
+                                   .is_chosen = chosen_at_ != 0,
+                                   .unused = 0};
   std::memcpy(out.payload, &header, sizeof header);
   out.payload += sizeof header;
   return out;
@@ -214,6 +228,7 @@ std::uint64_t find_original(std::uint64_t address) { return objects_here->origin
 
 /// A copy, or an object that has left, stays as long as a method is suspended on it.
 void objects_of_rank::make_old(copy_block* block) {
+  note_use_end(*block, makes_room_ ? use_end::made_room : use_end::given_up);
   memory_->make_old(block);
   // Which are in use is not counted, because that would be counted at each use.
   constexpr std::size_t many = 64;

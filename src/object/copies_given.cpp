@@ -6,6 +6,7 @@
 #include "base/check.hpp"
 #include "fiber/scheduler.hpp"
 #include "message/inbound.hpp"
+#include "object/call_places.hpp"
 #include "object/objects_of_rank.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/marshalled.hpp"
@@ -47,6 +48,7 @@ void objects_of_rank::serve_copy_or_call(request& m) {
   request inner = m;
   inner.payload += sizeof head;
   inner.bytes -= static_cast<std::uint32_t>(sizeof head);
+  if (head.is_chosen != 0 && works_on_its_own_objects()) return run_contained(head.handler, inner);
   copied_object* const object = note_object(head.address, head.bytes);
   if (object == nullptr || !rules().has_object(head.address))
     return run_contained(head.handler, inner);
@@ -114,6 +116,7 @@ bool objects_of_rank::begin_change(std::uint64_t address, std::size_t bytes) {
       whole != nullptr && whole->bytes == bytes) {
     // Noted first: no copies are given while a change is in progress.
     ++whole->changing;
+    ++whole->uses;
     const bool had_copies = may_change_now(address);
     if (copied_object* const object = copied_.find(address))
       object->changes_in_vain = had_copies ? 0 : object->changes_in_vain + 1;

@@ -10,6 +10,7 @@
 #include "message/inbound.hpp"
 #include "message/outbound.hpp"
 #include "message/programs.hpp"
+#include "object/call_places.hpp"
 #include "object/copies.hpp"
 #include "object/objects_of_rank.hpp"
 #include "object/sites.hpp"
@@ -143,6 +144,7 @@ object_place objects_of_rank::find(std::uint64_t address, std::size_t bytes) {
 
 object_place objects_of_rank::find_for(int caller, std::uint64_t address, std::size_t bytes) {
   object_place at = find(address, bytes);
+  if (at.block != nullptr && caller == owner_of(address)) ++at.block->away_from_home;
   // Two guesses can name each other. Home knows.
   if (at.here == nullptr && !is_home(address)) at.rank = owner_of(address);
   if (at.here == nullptr && at.rank == caller && is_home(address)) {
@@ -188,7 +190,8 @@ object_place objects_of_rank::find_away(std::uint64_t address) {
 
 // ---- Bringing an object here -------------------------------------------------------------------
 
-object_place objects_of_rank::bring_here(std::uint64_t address, std::size_t bytes, bool writes) {
+object_place objects_of_rank::bring_here(std::uint64_t address, std::size_t bytes, bool writes,
+                                         std::uint64_t chosen_at) {
   copy_memory& memory_here = memory();
   copy_block* room = nullptr;
   if (!is_home(address)) {
@@ -200,7 +203,9 @@ object_place objects_of_rank::bring_here(std::uint64_t address, std::size_t byte
   const coherence::call_name name{job.me, waiting_.open()};
   waiting_.find(name.number)->room = room;
   asked_bytes_ = bytes;
+  is_chosen_ = chosen_at != 0;
   const next then = rules().access(address, {name, writes, nullptr}, coherence::ask::for_object);
+  is_chosen_ = false;
   const int told = then == next::wait ? wait_until_told(name.number, 0) : -1;
   const waiting_call was = waiting_.close(name.number);
   if (was.room != nullptr) memory_here.give_back(was.room);
@@ -211,12 +216,21 @@ object_place objects_of_rank::bring_here(std::uint64_t address, std::size_t byte
     rules().begin(address);
   } else if (then != next::run_on_object) {
     const int rank = was.rank >= 0 && was.rank != job.me ? was.rank : guess(address);
+    if (chosen_at != 0) note_bringing_refused(chosen_at);
     return {nullptr, nullptr, rank};
   }
-  if (is_home(address)) return {reinterpret_cast<void*>(address), nullptr, job.me};
+  if (is_home(address)) {
+    copied_object* const object = copied_.find(address);
+    if (chosen_at != 0 && object != nullptr) {
+      object->asked_at = number_of_place(chosen_at);
+      object->uses = 0;
+    }
+    return {reinterpret_cast<void*>(address), nullptr, job.me};
+  }
   copy_block* const block = memory_here.find(address);
   if (block == nullptr || !block->is_object || block->bytes != bytes)
     return {nullptr, nullptr, guess(address)};
+  if (chosen_at != 0) note_copy(block, chosen_at);
   return {block->object(), block, job.me};
 }
 
@@ -281,7 +295,9 @@ void objects_of_rank::forget_object(std::uint64_t object) {
   fixed_.erase(object);
   if (is_home(object)) {
     ++away_;
-    ++copied_.find(object)->on_its_way;
+    copied_object& leaves = *copied_.find(object);
+    ++leaves.on_its_way;
+    note_left_home(std::exchange(leaves.asked_at, 0), leaves.uses);
   } else {
     if (copy_block* const block = memory_->find(object)) make_old(block);
     --guests_;
@@ -341,8 +357,9 @@ void bring_parts_home(std::uint64_t address, std::size_t bytes) {
 object_place find_object(std::uint64_t address, std::size_t bytes) {
   return objects_here->find(address, bytes);
 }
-object_place bring_object(std::uint64_t address, std::size_t bytes, bool writes) {
-  return objects_here->bring_here(address, bytes, writes);
+object_place bring_object(std::uint64_t address, std::size_t bytes, bool writes,
+                          std::uint64_t chosen_at) {
+  return objects_here->bring_here(address, bytes, writes, chosen_at);
 }
 int probable_place(std::uint64_t address) { return objects_here->probable_place(address); }
 object_place find_object_for(int caller, std::uint64_t address, std::size_t bytes) {

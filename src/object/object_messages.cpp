@@ -11,6 +11,7 @@
 #include "message/inbound.hpp"
 #include "message/message_reader.hpp"
 #include "message/outbound.hpp"
+#include "object/call_places.hpp"
 #include "object/objects_of_rank.hpp"
 #include "sojourn/counters.hpp"
 
@@ -106,7 +107,7 @@ void objects_of_rank::send(int to, const coherence::message& m) {
       .writes = m.about.writes,
       .is_sure = m.is_sure,
       .hops = m.hops,
-      .unused = 0};
+      .is_chosen = is_chosen_};
   switch (m.what) {
     case kind::copy:
       // asks_for_copy sends it, with the call that it is about. That call waits already if home
@@ -172,7 +173,9 @@ void objects_of_rank::arrive(const arrival& a, const object_message& m) {
     // Checked mode: the first call of an object runs here, where the object is checked.
     const bool is_checked_first =
         checked() && object != nullptr && !std::exchange(object->is_checked, true);
-    if (object == nullptr || object->bytes != m.bytes || is_checked_first)
+    const bool stays_home =
+        m.is_chosen != 0 && rules().has_object(m.address) && works_on_its_own_objects();
+    if (object == nullptr || object->bytes != m.bytes || is_checked_first || stays_home)
       return run(m.address, told.about);
   }
   const bool is_about_a_move = m.what == kind::moved || m.what == kind::have;

@@ -42,7 +42,7 @@ struct object_message {
   std::uint8_t writes;
   std::uint8_t is_sure;
   std::uint8_t hops;
-  std::uint8_t unused;
+  std::uint8_t is_chosen;  ///< Of take: the call has chosen to have the object moved.
 };
 /// Tells a rank where an object probably is, which it has looked for elsewhere; or tells home that
 /// the object has come to the sender. A question (`ticket`) is about nothing: when its answer is
@@ -60,8 +60,8 @@ struct copy_or_call_header {
   std::uint64_t number;
   std::uint32_t bytes;
   std::uint16_t handler;
-  std::uint16_t unused;
-  std::uint64_t unused_too;
+  std::uint16_t is_chosen;  ///< The call has chosen to ask (via::automatic).
+  std::uint64_t unused;
 };
 static_assert(sizeof(copy_or_call_header) % 16 == 0);
 
@@ -82,7 +82,12 @@ class objects_of_rank final : public coherence::services, in_runtime_memory {
   void serve_copy_or_call(request& m);
   object_place find(std::uint64_t address, std::size_t bytes);
   object_place find_for(int caller, std::uint64_t address, std::size_t bytes);
-  object_place bring_here(std::uint64_t address, std::size_t bytes, bool writes);
+  object_place bring_here(std::uint64_t address, std::size_t bytes, bool writes,
+                          std::uint64_t chosen_at = 0);
+  /// What is here of an object of another rank; null: nothing.
+  copy_block* copy_of(std::uint64_t address) {
+    return memory_ == nullptr ? nullptr : memory_->find(address);
+  }
   int probable_place(std::uint64_t address);
   bool bring_all_home();
   void bring_parts_home(std::uint64_t address, std::size_t bytes);
@@ -185,6 +190,8 @@ class objects_of_rank final : public coherence::services, in_runtime_memory {
   bool serves_copy_or_call_ = false;
   bool sends_copy_ = false;  ///< The call that is being made asks for a copy now.
   bool runs_call_ = false;
+  bool is_chosen_ = false;  ///< The call that is being made has chosen to have the object moved.
+  bool makes_room_ = false;
 };
 
 /// The one of this rank.

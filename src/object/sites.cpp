@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "object/sites.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <optional>
 #include <unordered_map>
@@ -9,6 +11,8 @@
 
 #include "base/check.hpp"
 #include "base/settings.hpp"
+#include "frames/code_place.hpp"
+#include "object/call_places.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/wire.hpp"
 #include "sojourn/via.hpp"
@@ -18,8 +22,8 @@ namespace sojourn::detail {
 namespace {
 
 struct site_rule {
-  std::string name;  // "node::child", "child" or "file.cpp:120"
-  via::mechanism how;
+  std::string name;  // "node::child", "child" or "file.cpp:120"; "": every access
+  via how;
   bool matched = false;
 };
 std::vector<site_rule> rules;
@@ -32,27 +36,27 @@ bool names(std::string_view name, std::string_view full) {
   return before == ':' || before == '/';
 }
 
-/// An access: the compiler's name of the method, and where it is written. The names are literals,
-/// and compared by their addresses.
+/// An access that has been made.
 struct site {
-  const char* method;
-  const char* file;
-  unsigned line;
-  friend bool operator==(const site&, const site&) = default;
+  std::string method;
+  std::string line;  ///< "file.cpp:120"; "" when nobody has looked.
+  int rule;          ///< Which it follows: an index, or -1.
 };
-struct site_hash {
-  std::size_t operator()(const site& s) const {
-    return std::hash<const void*>()(s.method) * 31 + std::hash<const void*>()(s.file) * 7 + s.line;
+/// By the address to which it returns.
+std::unordered_map<const void*, site> known;
+
+struct word {
+  std::string_view name;
+  via how;
+};
+constexpr std::array words{word{"rpc", via::rpc}, word{"migrate", via::migrate},
+                           word{"cache", via::cache}, word{"fetch", via::fetch},
+                           word{"automatic", via::automatic}};
+
+std::optional<via> policy_named(std::string_view text) {
+  for (const word& w : words) {
+    if (w.name == text) return w.how;
   }
-};
-
-std::unordered_map<site, int, site_hash> known;
-
-std::optional<via::mechanism> mechanism_named(std::string_view word) {
-  if (word == "rpc") return via::mechanism::rpc;
-  if (word == "migrate") return via::mechanism::migrate;
-  if (word == "cache") return via::mechanism::cache;
-  if (word == "fetch") return via::mechanism::fetch;
   return std::nullopt;
 }
 
@@ -80,6 +84,7 @@ std::string_view alike(std::string_view full, std::string_view name, std::string
 std::vector<site_rule_use> site_rule_uses() {
   std::vector<site_rule_use> uses;
   for (const site_rule& rule : rules) {
+    if (rule.name.empty()) continue;
     site_rule_use use{rule.name, rule.matched, "", std::string_view::npos};
     auto consider = [&](std::string_view candidate) {
       std::size_t edits = edits_between(rule.name, candidate);
@@ -88,9 +93,9 @@ std::vector<site_rule_use> site_rule_uses() {
       use.nearest = candidate;
     };
     if (!rule.matched) {
-      for (const auto& [access, index] : known) {
-        consider(alike(method_name_in(access.method), rule.name, "::"));
-        consider(alike(format("%s:%u", access.file, access.line), rule.name, "/"));
+      for (const auto& [code, access] : known) {
+        consider(alike(access.method, rule.name, "::"));
+        consider(alike(access.line, rule.name, "/"));
       }
     }
     uses.push_back(std::move(use));
@@ -106,6 +111,8 @@ std::string unmatched_rule_text(std::string_view name, std::string_view nearest)
 }
 
 void attach_sites() {
+  const char* stats = std::getenv("SOJOURN_STATS");
+  if (stats != nullptr && std::string_view(stats) == "on") job.overrides |= job_view::counts_calls;
   const char* text = std::getenv("SOJOURN_VIA");
   if (text == nullptr || *text == 0) return;
   std::string_view rest = text;
@@ -113,20 +120,23 @@ void attach_sites() {
     std::size_t comma = rest.find_first_of(",;");
     std::string_view part = trimmed(rest.substr(0, comma));
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-    std::size_t equals = part.rfind('=');
-    std::string_view how = equals == std::string_view::npos ? "" : trimmed(part.substr(equals + 1));
-    std::string_view name = trimmed(part.substr(0, equals == std::string_view::npos ? 0 : equals));
-    const std::optional<via::mechanism> mechanism = mechanism_named(how);
-    if (name.empty() || !mechanism) {
+    const std::size_t equals = part.rfind('=');
+    const bool has_name = equals != std::string_view::npos;
+    const std::string_view name = has_name ? trimmed(part.substr(0, equals)) : "";
+    const std::optional<via> how = policy_named(has_name ? trimmed(part.substr(equals + 1)) : part);
+    if (!how || (has_name && name.empty())) {
       throw error(
-          format("SOJOURN_VIA: `%.*s` is not name=rpc, name=migrate, name=cache or name=fetch, "
-                 "where name is a "
-                 "method such as node::child or a line such as tree.cpp:120",
+          format("SOJOURN_VIA: `%.*s` is neither name=WORD, where name is a method such as "
+                 "node::child or a line such as tree.cpp:120, nor WORD alone, for every access; "
+                 "the words are rpc, migrate, cache, fetch and automatic",
                  static_cast<int>(part.size()), part.data()));
     }
-    rules.push_back({std::string(name), *mechanism, false});
+    // What names nothing yields to what does.
+    const auto end_of_nameless = std::find_if(rules.begin(), rules.end(),
+                                              [](const site_rule& r) { return !r.name.empty(); });
+    rules.insert(has_name ? rules.end() : end_of_nameless, {std::string(name), *how, false});
   }
-  job.overrides = !rules.empty();
+  if (!rules.empty()) job.overrides |= job_view::overrides_words;
 }
 
 std::string_view method_name_in(std::string_view pretty) {
@@ -148,32 +158,52 @@ std::string_view method_name_in(std::string_view pretty) {
   return value;
 }
 
-via override_access(const access& at, const char* method) {
-  auto [entry, fresh] = known.try_emplace({method, at.where.file_name(), at.where.line()}, -1);
-  if (fresh) {
-    std::string line = format("%s:%u", at.where.file_name(), at.where.line());
-    std::string_view name = method_name_in(method);
-    for (std::size_t i = 0; i < rules.size(); ++i) {
-      if (names(rules[i].name, name) || names(rules[i].name, line)) {
-        entry->second = static_cast<int>(i);
-        rules[i].matched = true;
-      }
+namespace {
+
+/// Where the access is written. One that names no word does not say so itself (it would name the
+/// line in global_ptr.hpp), so that the program's line numbers are asked.
+std::string line_of(const access& at, const void* code) {
+  const std::string_view file = at.where.file_name();
+  if (!file.ends_with("sojourn/global_ptr.hpp"))
+    return format("%s:%u", at.where.file_name(), static_cast<unsigned>(at.where.line()));
+  static code_places places("/proc/self/exe");
+  const auto address = reinterpret_cast<std::uint64_t>(code);
+  for (const code_place& place : places.of(&address, 1)) {
+    if (place.line != 0) return format("%s:%d", place.file.c_str(), place.line);
+  }
+  return "";
+}
+
+const site& site_at(const access& at, const char* method, const void* code) {
+  auto [entry, fresh] = known.try_emplace(code, site{std::string(method_name_in(method)), "", -1});
+  site& it = entry->second;
+  if (!fresh) return it;
+  const bool names_lines = std::any_of(rules.begin(), rules.end(), [](const site_rule& r) {
+    return r.name.find('.') != std::string::npos;
+  });
+  if (names_lines) it.line = line_of(at, code);
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const std::string& name = rules[i].name;
+    if (!name.empty() && !names(name, it.method) && !names(name, it.line)) continue;
+    it.rule = static_cast<int>(i);
+    rules[i].matched = true;
+  }
+  return it;
+}
+
+}  // namespace
+
+via override_access(const access& at, const char* method, const void* code) {
+  via how = at.how;
+  if ((job.overrides & job_view::overrides_words) != 0) {
+    if (const int rule = site_at(at, method, code).rule; rule >= 0) {
+      const via said = rules[static_cast<std::size_t>(rule)].how;
+      if (said.how() != how.how()) how = said;
     }
   }
-  if (entry->second < 0) return at.how;
-  via::mechanism how = rules[static_cast<std::size_t>(entry->second)].how;
-  if (how == at.how.how()) return at.how;
-  switch (how) {
-    case via::mechanism::rpc:
-      return via::rpc;
-    case via::mechanism::migrate:
-      return via::migrate;
-    case via::mechanism::cache:
-      return via::cache;
-    case via::mechanism::fetch:
-      return via::fetch;
-  }
-  return at.how;
+  if ((job.overrides & job_view::counts_calls) != 0)
+    note_said(reinterpret_cast<std::uint64_t>(code), method, at.how, how);
+  return how;
 }
 
 void bad_access(std::uint64_t address, const char* method) {

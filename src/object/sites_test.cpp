@@ -83,14 +83,14 @@ TEST(sites, this_compiler_is_understood) {
 }
 
 via::mechanism mechanism(via how, const char* method) {
-  return sojourn::detail::override_access(access(how), method).how();
+  return sojourn::detail::override_access(access(how), method, method).how();
 }
 
 TEST(sites, a_rule_fits_a_method_by_the_end_of_its_name) {
   setenv("SOJOURN_VIA", "node::child=migrate,find=rpc,hidden::get=migrate", 1);
   sojourn::detail::attach_sites();
   unsetenv("SOJOURN_VIA");
-  EXPECT_TRUE(sojourn::detail::job.overrides);
+  EXPECT_NE(sojourn::detail::job.overrides, 0);
   EXPECT_EQ(mechanism(via::rpc, method_name<&app::node::child>()), via::mechanism::migrate);
   EXPECT_EQ(mechanism(via::rpc, method_name<&hidden::get>()), via::mechanism::migrate);
   EXPECT_EQ(mechanism(via::migrate, method_name<&app::list<int>::find>()), via::mechanism::rpc);
@@ -101,9 +101,10 @@ TEST(sites, a_rule_fits_a_method_by_the_end_of_its_name) {
             via::mechanism::rpc);
   EXPECT_EQ(mechanism(via::rpc, "[with auto Method = &app::node::child_of]"), via::mechanism::rpc);
   // An access that asks for this mechanism already keeps its other settings.
-  EXPECT_EQ(sojourn::detail::override_access(access(via::migrate.activations(3)),
-                                             method_name<&app::node::child>()),
-            via::migrate.activations(3));
+  EXPECT_EQ(
+      sojourn::detail::override_access(access(via::migrate.activations(3)),
+                                       method_name<&app::node::child>(), &sojourn::detail::job),
+      via::migrate.activations(3));
 }
 
 TEST(sites, a_bad_setting_is_one_sentence_that_names_the_part) {
@@ -117,11 +118,11 @@ TEST(sites, a_bad_setting_is_one_sentence_that_names_the_part) {
     sojourn::detail::attach_sites();
     ADD_FAILURE() << "it is accepted";
   } catch (const sojourn::error& e) {
-    EXPECT_EQ(std::string(e.what()),
-              "SOJOURN_VIA: `node::child=fork` is not name=rpc, name=migrate, name=cache or "
-              "name=fetch, where "
-              "name is a "
-              "method such as node::child or a line such as tree.cpp:120");
+    EXPECT_EQ(
+        std::string(e.what()),
+        "SOJOURN_VIA: `node::child=fork` is neither name=WORD, where name is a method such "
+        "as node::child or a line such as tree.cpp:120, nor WORD alone, for every access; the "
+        "words are rpc, migrate, cache, fetch and automatic");
   }
   unsetenv("SOJOURN_VIA");
 }

@@ -97,7 +97,7 @@ refused() {
   done
 }
 for bad in nonsense node::child=fork a=rpc,=migrate 'a=rpc b=rpc=fork'; do
-  refused SOJOURN_VIA "$bad" 'is not name=rpc, name=migrate, name=cache or name=fetch'
+  refused SOJOURN_VIA "$bad" 'is neither name=WORD, where name is a method'
 done
 refused SOJOURN_BALANCE fair 'SOJOURN_BALANCE=fair is neither none, steal nor diffuse'
 refused SOJOURN_SCAN maybe 'SOJOURN_SCAN=maybe is neither on nor off'

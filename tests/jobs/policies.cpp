@@ -57,13 +57,19 @@ via policy(int index, activation outer) {
       return via::migrate.all();
     case 5:
       return via::cache;
+    case 6:
+      return via::fetch;
+    case 7:
+      return via::automatic;
+    case 8:
+      return via::unsaid;
     default:
       return via::migrate.through(outer);
   }
 }
-constexpr int policies = 6;
-const char* const policy_names[policies] = {"rpc", "migrate", "migrate 2",
-                                            "all", "through", "cache"};
+constexpr int policies = 9;
+const char* const policy_names[policies] = {"rpc",   "migrate", "migrate 2", "all",   "through",
+                                            "cache", "fetch",   "automatic", "unsaid"};
 
 std::uint64_t node::ask(int how_index, int depth) {
   if (depth == 0) return key;
@@ -157,7 +163,7 @@ outcome run_under(int how_index) {
     o.sums.push_back(activate(outer_walk, graph[0], 5u, how_index));
     o.sums.push_back(inner_walk(graph[1], 6u, 5, policy(how_index, this_activation())));
     long visits = 0;
-    for (auto n : graph) visits += n.call<&node::count>();
+    for (auto n : graph) visits += n.call<&node::count>(via::rpc);
     o.sums.push_back(static_cast<std::uint64_t>(visits));
     for (auto n : graph) destroy(n);
   }
@@ -174,9 +180,13 @@ void every_policy_finds_the_same() {
   for (int i = 1; i < policies; ++i) {
     outcome o = run_under(i);
     if (o.sums != expected.sums) check::fail(__FILE__, __LINE__, policy_names[i], "other results");
-    const bool copies = policy(i, {}) == via::cache;
-    CHECK_EQUAL(o.used.migrations > 0, rank_count() > 1 && !copies);
-    CHECK_EQUAL(o.used.copies_given > 0, rank_count() > 1 && copies);
+    const via::mechanism how = policy(i, {}).how();
+    if (how == via::mechanism::automatic) continue;  // may do any of these, or none
+    const bool is_shared = rank_count() > 1;
+    CHECK_EQUAL(o.used.migrations > 0, is_shared && how == via::mechanism::migrate);
+    CHECK_EQUAL(o.used.copies_given > 0, is_shared && how == via::mechanism::cache);
+    const bool moves = how == via::mechanism::fetch || how == via::mechanism::cache;
+    CHECK_EQUAL(o.used.objects_moved > 0, is_shared && moves);
   }
 }
 

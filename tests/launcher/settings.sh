@@ -64,7 +64,7 @@ if grep -q SOJOURN_VIA: "$err"; then fail 'a failed job is told of its settings'
 for entry in counter::add counter::add= =rpc counter::add=fork 'counter::add=rpc,,' 'counter::add rpc'; do
   with "SOJOURN_VIA=$entry" "$sojourn" run -n 2 "$real" remote
   expect_status 2
-  expect_err 'is not name=rpc, name=migrate, name=cache or name=fetch'
+  expect_err 'is neither name=WORD, where name is a method'
 done
 
 # A value that means nothing is refused, by the command or by the ranks; alone, too.
@@ -98,7 +98,7 @@ SHARE x .* .*on.* n\?or .*off
 STACK_KIB 1 =1 is not a whole number from 64 to 1048576$
 STATS x =x is neither on nor off$
 STEAL x =x is neither on nor off nor hosts$
-VIA x : `x` is not name=rpc, name=migrate, name=cache or name=fetch, where name is a method such as node::child or a line such as tree.cpp:120$
+VIA x : `x` is neither name=WORD, where name is a method such as node::child or a line such as tree.cpp:120, nor WORD alone, for every access; the words are rpc, migrate, cache, fetch and automatic$
 END
 context=''
 

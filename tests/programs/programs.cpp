@@ -211,7 +211,10 @@ class place {
 
 void store_node(global_ptr<place::slot> to, u64 h, int depth) {
   const u64 value = node(h, depth);
-  to.call<&place::slot::set>(h % 3 == 0 ? via::fetch : via::rpc, value);
+  to.call<&place::slot::set>(h % 3 == 0   ? via::fetch
+                             : h % 3 == 1 ? via::automatic
+                                          : via::rpc,
+                             value);
 }
 
 [[gnu::noinline]] u64 by_one_way(u64 h, int depth) {
@@ -228,7 +231,7 @@ void store_node(global_ptr<place::slot> to, u64 h, int depth) {
 [[gnu::noinline]] u64 through_copies(u64 h, int depth) {
   const auto there = make<place::slot>(rank_of(h, of_detail));
   rpc_ff(rank_of(h), store_node, there, h, depth);
-  const via how = h % 5 < 2 ? via::fetch : via::cache;
+  const via how = h % 5 < 2 ? via::fetch : h % 5 == 2 ? via::automatic : via::cache;
   while (there.call<&place::slot::times>(how) == 0) yield();
   if (there.call<&place::slot::times>(how) != 1) fail("a value was stored more than once");
   const u64 value = there.call<&place::slot::get>(via::cache);
@@ -282,7 +285,7 @@ void publish_node(replicated<place::slot> to, u64 h, int depth) {
 }
 
 u64 touch_and_compute(u64 h, int depth) {
-  return cell_of(h).call<&cell::touch>(via::migrate) * node(h, depth);
+  return cell_of(h).call<&cell::touch>(h % 2 == 0 ? via::migrate : via::automatic) * node(h, depth);
 }
 u64 touch_all_and_compute(u64 h, int depth) {
   const u64 touched = pick(h, of_detail, 2) == 0

@@ -6,6 +6,7 @@
 
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/checked.hpp"
+#include "sojourn/detail/choice.hpp"
 #include "sojourn/detail/copies.hpp"
 #include "sojourn/detail/marshalled.hpp"
 #include "sojourn/detail/moves.hpp"
@@ -24,6 +25,8 @@ namespace sojourn::detail {
 //   send(owner, address, site, arguments)    sends the call; returns the ticket of its result
 //   is_cacheable         a const method of an object whose copies can be used; then also
 //   is_never_copied()    no copies are made of such objects all the same
+//   may_choose_copy(said)  a call that chooses by itself may ask for a copy (`said`: the program
+//                        says that it is to choose)
 //   object_bytes         how long the object is
 //   writes               the method is not const
 //   is_movable           the object can move; then also
@@ -48,27 +51,47 @@ template <class Call>
   }
 }
 
-/// Moves the current activation to the owner, if `how` says so and that is possible.
+/// What a call that is to choose its way (via::automatic) comes to. `code`: where perform() returns
+/// to.
 template <class Call>
-[[gnu::always_inline]] inline bool moves_to(int owner, via how) {
-  if (how.how() != via::mechanism::migrate) return false;
+[[gnu::always_inline]] inline via chosen_way(via how, std::uint64_t code, int owner) {
+  if (how.how() != via::mechanism::automatic) return how;
+  return choose_way(code, owner, [how] {
+    const bool may_move = !how.is_unsaid();
+    possible_ways possible{Call::name(), Call::is_plain && may_move, via::mechanism::rpc};
+    if constexpr (Call::is_cacheable) {
+      if (Call::may_choose_copy(may_move)) possible.bringing = via::mechanism::cache;
+    }
+    if constexpr (Call::is_movable && Call::writes) {
+      if (may_move && !Call::is_never_moved(nullptr)) possible.bringing = via::mechanism::fetch;
+    }
+    return possible;
+  });
+}
+
+/// Moves the current activation to the owner, if `how` says so and that is possible. A call that
+/// has chosen its way still says via::automatic when that is to migrate.
+template <class Call>
+[[gnu::always_inline]] inline bool moves_to(int owner, via how, std::uint64_t code) {
+  if (how.how() != via::mechanism::migrate && how.how() != via::mechanism::automatic) return false;
   if constexpr (Call::is_plain) {
-    return migrate_activations(owner, how);
+    if (migrate_activations(owner, how)) return true;
+    if (how.how() == via::mechanism::automatic) note_migration_refused(code, owner);
   } else {
     ++counts.migrations_refused;
-    return false;
   }
+  return false;
 }
 
 /// Runs a const method on a copy of the object, if one is here or can be had; otherwise it is run
 /// at the owner.
 template <class Call>
-[[gnu::noinline]] typename Call::result call_on_copy(int owner, std::uint64_t address,
+[[gnu::noinline]] typename Call::result call_on_copy(int owner, std::uint64_t address, via how,
                                                      code_site site, typename Call::arguments& a) {
   using result = typename Call::result;
   using then = asks_for_copy::then;
   stays_here stays;
-  asks_for_copy asks(owner, address, Call::object_bytes);
+  asks_for_copy asks(owner, address, Call::object_bytes, how.is_chosen() ? site.code : 0);
   ticket_id ticket = 0;
   then next = asks.start();
   if (next == then::send) {
@@ -97,12 +120,13 @@ template <class Call>
 /// Runs a method on the object after it has moved to this rank; at its owner, when it does not
 /// move.
 template <class Call>
-[[gnu::noinline]] typename Call::result call_on_object(int owner, std::uint64_t address,
+[[gnu::noinline]] typename Call::result call_on_object(int owner, std::uint64_t address, via how,
                                                        code_site site,
                                                        typename Call::arguments& a) {
   using result = typename Call::result;
   stays_here stays;
-  const object_place at = bring_object(address, Call::object_bytes, Call::writes);
+  const object_place at =
+      bring_object(address, Call::object_bytes, Call::writes, how.is_chosen() ? site.code : 0);
   if (at.here != nullptr) return Call::run_on_object(at, address, site, a);
   if (at.rank != job.me) owner = at.rank;
   return take_value<result>(Call::send(owner, address, site, a));
@@ -116,6 +140,8 @@ template <class Call>
                                                          typename Call::arguments& a) {
   // So often an object can leave before the computation that follows it arrives.
   constexpr int most_moves = 4;
+  via chosen = how;
+  int made_on = job.me;
   for (int moves = 0;; ++moves) {
     object_place at{nullptr, nullptr, owner_of(address)};
     if constexpr (Call::is_movable) {
@@ -124,15 +150,24 @@ template <class Call>
       bring_parts_home(address, Call::object_bytes);
       at.here = reinterpret_cast<void*>(address);
     }
-    if (at.here != nullptr) return Call::run_on_object(at, address, site, a);
+    if (at.here != nullptr) {
+      if (moves != 0 && chosen.is_chosen()) {
+        const watched_call watched(site.code, made_on);
+        return Call::run_on_object(at, address, site, a);
+      }
+      return Call::run_on_object(at, address, site, a);
+    }
+    made_on = job.me;
+    chosen = chosen_way<Call>(how, site.code, at.rank);
     if constexpr (Call::is_movable) {
-      if (wants_object<Call>(how)) return call_on_object<Call>(at.rank, address, site, a);
+      if (wants_object<Call>(chosen))
+        return call_on_object<Call>(at.rank, address, chosen, site, a);
     }
     if constexpr (Call::is_cacheable) {
-      if (how.how() == via::mechanism::cache && !Call::is_never_copied())
-        return call_on_copy<Call>(at.rank, address, site, a);
+      if (chosen.how() == via::mechanism::cache && !Call::is_never_copied())
+        return call_on_copy<Call>(at.rank, address, chosen, site, a);
     }
-    if (moves == most_moves || !moves_to<Call>(at.rank, how))
+    if (moves == most_moves || !moves_to<Call>(at.rank, chosen, site.code))
       return call_by_message<Call>(at.rank, address, site, a);
   }
 }
@@ -142,27 +177,36 @@ template <class Call>
 [[gnu::noinline]] typename Call::result perform(std::uint64_t address, access how,
                                                 typename Call::arguments a) {
   via chosen = how.how;
-  if (job.overrides) [[unlikely]]
-    chosen = override_access(how, Call::name());
+  if (job.overrides != 0) [[unlikely]]
+    chosen = override_access(how, Call::name(), __builtin_return_address(0));
   const int owner = owner_of_object(address, Call::name());
   // In two statements, because this may be another rank after the move; and the whole site would
   // travel with this frame.
   const int made_on = job.me;
   if (job.has_moved) [[unlikely]]
     return perform_on_moved<Call>(address, chosen, site_of(__builtin_return_address(0)), a);
-  if constexpr (Call::is_movable) {
-    if (owner != made_on && wants_object<Call>(chosen))
-      return call_on_object<Call>(owner, address, site_of(__builtin_return_address(0)), a);
-  }
-  if constexpr (Call::is_cacheable) {
-    if (chosen.how() == via::mechanism::cache && owner != made_on && !Call::is_never_copied())
-      return call_on_copy<Call>(owner, address, site_of(__builtin_return_address(0)), a);
-  }
-  if (owner != made_on && !moves_to<Call>(owner, chosen)) {
-    return call_by_message<Call>(owner, address, site_of(__builtin_return_address(0)), a);
+  if (owner != made_on) {
+    const auto code = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
+    chosen = chosen_way<Call>(chosen, code, owner);
+    if constexpr (Call::is_movable) {
+      if (wants_object<Call>(chosen))
+        return call_on_object<Call>(owner, address, chosen, site_of(__builtin_return_address(0)),
+                                    a);
+    }
+    if constexpr (Call::is_cacheable) {
+      if (chosen.how() == via::mechanism::cache && !Call::is_never_copied())
+        return call_on_copy<Call>(owner, address, chosen, site_of(__builtin_return_address(0)), a);
+    }
+    if (!moves_to<Call>(owner, chosen, code))
+      return call_by_message<Call>(owner, address, site_of(__builtin_return_address(0)), a);
   }
   code_site site = site_of(__builtin_return_address(0));
   site.rank = made_on;
+  if (chosen.is_chosen()) [[unlikely]] {
+    const watched_call watched(site.code, made_on);
+    if (job.has_moved) return perform_on_moved<Call>(address, via::rpc, site, a);
+    return Call::run_here(address, site, a);
+  }
   if (job.has_moved) [[unlikely]]
     return perform_on_moved<Call>(address, via::rpc, site, a);
   return Call::run_here(address, site, a);

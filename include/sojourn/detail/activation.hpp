@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sojourn/calls/nonblocking.hpp"
+#include "sojourn/detail/choice.hpp"
 #include "sojourn/detail/mark.hpp"
 #include "sojourn/detail/result.hpp"
 #include "sojourn/detail/thrown.hpp"
@@ -124,6 +125,7 @@ struct marked_frame : mark {
 
   /// The older side is not waiting in this call: the result goes by ticket.
   [[gnu::noinline, noreturn]] static void finish_elsewhere(room<stored<R>>& value) {
+    note_activation_end();
     if constexpr (std::is_void_v<R>) {
       send_result(running_result(), nullptr, 0);
     } else {

@@ -18,14 +18,19 @@ namespace sojourn::detail {
 struct alignas(16) copy_block {
   std::uint64_t address = 0;  ///< Of the object.
   std::uint32_t bytes = 0;
-  bool is_good = false;         ///< It is as the object is.
-  bool is_object = false;       ///< It is the object itself, which has moved here.
+  bool is_good = false;              ///< It is as the object is.
+  bool is_object = false;            ///< It is the object itself, which has moved here.
+  std::uint16_t away_from_home = 0;  ///< Calls that the object's home has sent here since then.
   copy_block* older = nullptr;  ///< In the list of good copies, in the order in which they came.
   copy_block* newer = nullptr;
   copy_block* next = nullptr;  ///< Of good ones with the same place.
+  std::uint32_t uses = 0;      ///< Calls of this rank that ran on it.
+  std::uint32_t asked_at = 0;  ///< The call by which it came: the end of call_place::code, or 0.
 
   void* object() { return this + 1; }
 };
+/// Calls of this rank that ran on objects which were made elsewhere and are here.
+extern std::uint64_t calls_of_guests;
 /// Stands for a copy where there is none. It has no bytes, so no object is taken for it.
 extern copy_block no_copy;
 inline constexpr std::size_t longest_copy = 65536;
@@ -71,8 +76,9 @@ class asks_for_copy {
     by_result   ///< It is made as an rpc.
   };
 
-  asks_for_copy(int owner, std::uint64_t address, std::size_t bytes)
-      : to(owner), address_(address), bytes_(bytes) {}
+  /// `chosen_at`: the address of the call that has chosen to ask for a copy, or 0 (choice.hpp).
+  asks_for_copy(int owner, std::uint64_t address, std::size_t bytes, std::uint64_t chosen_at)
+      : to(owner), address_(address), bytes_(bytes), chosen_at_(chosen_at) {}
   ~asks_for_copy();
   asks_for_copy(const asks_for_copy&) = delete;
   asks_for_copy& operator=(const asks_for_copy&) = delete;
@@ -95,6 +101,7 @@ class asks_for_copy {
   friend class objects_of_rank;
   std::uint64_t address_;
   std::size_t bytes_;
+  std::uint64_t chosen_at_;
   std::uint64_t number_ = 0;
   bool is_open_ = false;
   copy_block* copy_ = nullptr;

@@ -114,6 +114,11 @@ struct checked_method {
                                        is_copied_by_bytes<std::remove_const_t<T>> &&
                                        !std::is_base_of_v<monitor, T>;
   static bool is_never_copied() { return changed_without_waiting<std::remove_const_t<T>>; }
+  /// Not of objects that the program may change past their methods.
+  static bool may_choose_copy(bool said) {
+    using object = std::remove_const_t<T>;
+    return !is_never_copied() && !has_raw_pointers<object> && (said || !has_known_address<object>);
+  }
   static constexpr std::size_t object_bytes = sizeof(T);
   static constexpr bool writes = !traits::is_const;
   static constexpr bool is_movable = moves_by_bytes<std::remove_const_t<T>>;
@@ -146,12 +151,15 @@ struct checked_method {
   }
   template <class... B>
   [[gnu::always_inline]] static inline result invoke_on_copy(copy_block* copy, B&&... b) {
+    ++copy->uses;
     const use_of_copy use(copy);
     return invoke(static_cast<T*>(copy->object()), std::forward<B>(b)...);
   }
   static result run_on_object(const object_place& at, std::uint64_t address, code_site site,
                               arguments& a) {
     if (at.block == nullptr) return run_here(address, site, a);
+    ++at.block->uses;
+    ++calls_of_guests;
     const use_of_copy use(at.block);
     [[maybe_unused]] const change_by<decltype(Method), T> changes(untyped_at(address), sizeof(T));
     return std::apply(

@@ -32,9 +32,10 @@ void bring_parts_home(T& object) {
     bring_parts_home(reinterpret_cast<std::uint64_t>(&object), sizeof(T));
 }
 /// Has the object moved to this rank, if no method is in progress in it and there is room. Then it
-/// does not leave before the caller has run a method of it, up to where that suspends. Suspends.
-/// Errors: rank_lost.
-object_place bring_object(std::uint64_t address, std::size_t bytes, bool writes);
+/// does not leave before the caller has run a method of it, up to where that suspends. `chosen_at`:
+/// as asks_for_copy has it. Suspends. Errors: rank_lost.
+object_place bring_object(std::uint64_t address, std::size_t bytes, bool writes,
+                          std::uint64_t chosen_at);
 /// The rank at which the object probably is.
 int probable_place(std::uint64_t address);
 /// find_object() for a call that has come from the rank `caller`, which is told where else the
@@ -59,6 +60,15 @@ inline bool has_raw_pointers = false;
 template <class T>
 inline const bool notes_raw_pointers = [] {
   has_raw_pointers<std::remove_const_t<T>> = true;
+  return true;
+}();
+/// The program has made a global_ptr from the address of a T, which it may use as such, too. The
+/// same on all ranks.
+template <class T>
+inline bool has_known_address = false;
+template <class T>
+inline const bool notes_known_address = [] {
+  has_known_address<std::remove_const_t<T>> = true;
   return true;
 }();
 /// Calls of objects of type T are made in ways that cannot look for them: by the names of exported

@@ -167,8 +167,11 @@ struct job_view {
   std::uint64_t heap = std::uint64_t{1} << 63;
   unsigned heap_shift = 63;  ///< log2 of a partition's bytes.
   bool heap_shared = false;  ///< The heaps of the other ranks of this host are mapped here.
-  bool overrides = false;    ///< SOJOURN_VIA names call sites.
-  bool checked = false;      ///< Checked mode is on.
+  /// 0, or what is to be done with the words at accesses (override_access).
+  std::uint8_t overrides = 0;
+  static constexpr std::uint8_t overrides_words = 1;  ///< SOJOURN_VIA names call sites.
+  static constexpr std::uint8_t counts_calls = 2;     ///< SOJOURN_STATS asks what words are used.
+  bool checked = false;                               ///< Checked mode is on.
   /// Objects that are here may have copies elsewhere (copies.hpp). If one of them was made here,
   /// quick_heap_bytes is 0.
   bool has_copied = false;

@@ -4,6 +4,7 @@
 // too. Ranks do not need it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -88,6 +89,28 @@ struct fork_figures {
   std::uint64_t cost_of_walks = 0;
 };
 
+/// A place in the program that calls objects of other ranks; sums over all ranks. Costs are
+/// estimates for a call, where a call to the owner (rpc) costs 1 (docs/automatic.md).
+struct call_figures {
+  std::string place;   ///< "`lookup` (btree.cpp:120)"
+  std::string method;  ///< "node::child"
+  std::string said;    ///< The word in the program: "rpc", … "automatic".
+  std::string now;     ///< What the place came to at the end, on most ranks, if it chose by itself;
+                       ///< otherwise the word in the program or in SOJOURN_VIA.
+  /// Calls of objects on other ranks, by what was done: rpc, migrate, cache, fetch. Calls that
+  /// found a copy, or the object, on their rank are none of them.
+  std::array<std::uint64_t, 4> calls{};
+  std::string bringing;          ///< "cache" or "fetch": what it would be here; "": neither.
+  double cost_of_migrating = 0;  ///< Below 0: not known.
+  double cost_of_bringing = 0;   ///< The same, of a copy or of the object.
+  double calls_a_migration = 0;  ///< So many calls were then made without a message, the first
+                                 ///< included. Below 0: not known.
+  double calls_a_bringing = 0;
+  std::uint64_t changes = 0;  ///< How often it has taken another way.
+
+  std::uint64_t all_calls() const { return calls[0] + calls[1] + calls[2] + calls[3]; }
+};
+
 /// What became of a job.
 struct launch_result {
   /// 0 when every rank ended well; the first failing rank's exit status, or 128 + its signal; 1
@@ -101,6 +124,8 @@ struct launch_result {
   std::vector<std::vector<std::uint64_t>> counters;
   /// With SOJOURN_STATS=on, where the ranks that ended well forked, 32 places at most.
   std::vector<fork_figures> forks;
+  /// The same of the places where they called objects of other ranks, 64 places at most.
+  std::vector<call_figures> calls;
 };
 
 /// `word` so that a shell reads it back: quoted where needed, and as $'\x1b' where it has control

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "object/call_places.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
+#include <unordered_map>
+
+#include "fiber/piece.hpp"
+#include "fiber/scheduler.hpp"
+#include "message/dispatcher.hpp"
+#include "message/inbound.hpp"
+#include "message/outbound.hpp"
+#include "object/automatic/place_costs.hpp"
+#include "object/objects_of_rank.hpp"
+#include "sojourn/counters.hpp"
+#include "sojourn/rank.hpp"
+
+namespace sojourn::detail {
+
+namespace {
+
+using way = place_costs::way;
+
+/// What ways cost, in calls to the owner (docs/automatic.md). Between ranks of a host the work of
+/// the processor counts, as `sojourn bench policies` measures it; between hosts, the messages.
+struct prices {
+  double migration;
+  double end_elsewhere;  ///< The result of an activation that has left goes home by a message.
+  double copy;
+  double invalidation;
+  double fetch;
+  double call_from_home;  ///< Of an object that is here, and would be at home otherwise.
+  double refused;
+};
+constexpr prices prices_on_host{.migration = 0.95,
+                                .end_elsewhere = 0.5,
+                                .copy = 2,
+                                .invalidation = 1.5,
+                                .fetch = 4,
+                                .call_from_home = 1,
+                                .refused = 3};
+constexpr prices prices_between_hosts{.migration = 0.55,
+                                      .end_elsewhere = 0.5,
+                                      .copy = 1,
+                                      .invalidation = 1,
+                                      .fetch = 2,
+                                      .call_from_home = 1,
+                                      .refused = 2};
+const prices& prices_of(int rank) { return is_near(rank) ? prices_on_host : prices_between_hosts; }
+
+struct place_record : call_place {
+  place_record(std::uint64_t at, const possible_ways& possible)
+      : costs(possible.can_migrate, possible.bringing != via::mechanism::rpc),
+        method(possible.method),
+        bringing(possible.bringing) {
+    code = at;
+    left = planned = costs.calls_until_next();
+  }
+
+  via way_of(way w) const {
+    switch (w) {
+      case way::migrate:
+        return via::automatic;
+      case way::bring:
+        return (bringing == via::mechanism::fetch ? via::fetch : via::cache).as_chosen();
+      default:
+        return via::rpc;
+    }
+  }
+  /// In `calls`.
+  static std::size_t index_of(via v) {
+    return static_cast<std::size_t>(v.how() == via::mechanism::automatic ? via::mechanism::migrate
+                                                                         : v.how());
+  }
+
+  place_costs costs;
+  const char* method;
+  via::mechanism bringing;
+  bool chooses = true;
+  via::mechanism said = via::mechanism::automatic;
+  via::mechanism follows =
+      via::mechanism::automatic;  ///< The word at the access, or SOJOURN_VIA's.
+  std::uint32_t planned;
+  std::array<std::uint64_t, 4> calls{};
+  /// Addresses of copies that came as trials, and may be here yet; 0: none.
+  std::array<std::uint64_t, 8> tried{};
+  unsigned next_tried = 0;
+};
+
+call_place no_place;
+
+std::deque<place_record> records;
+/// What the program says at places that choose because SOJOURN_VIA says so.
+std::unordered_map<std::uint64_t, via::mechanism> words_written;
+std::unordered_map<std::uint64_t, std::uint32_t> numbers;  ///< By code: an index, plus 1.
+
+place_record* find_record(std::uint64_t code) {
+  const auto known = numbers.find(code);
+  return known == numbers.end() ? nullptr : &records[known->second - 1];
+}
+place_record& record_of(std::uint64_t code, const possible_ways& possible) {
+  if (place_record* const known = find_record(code)) return *known;
+  numbers.emplace(code, static_cast<std::uint32_t>(records.size()) + 1);
+  return records.emplace_back(code, possible);
+}
+place_record* record_of_number(std::uint32_t number) {
+  return number == 0 || number > records.size() ? nullptr : &records[number - 1];
+}
+
+void learn(place_record& place, way of, double cost, double calls) {
+  place.costs.learn(of, cost, calls);
+  place.now = place.way_of(place.costs.now());
+}
+
+// ---- Migrations --------------------------------------------------------------------------------
+
+/// Tells the rank from which an activation has come what that has cost.
+struct way_cost_message {
+  std::uint64_t code;
+  float cost;
+  float calls;
+};
+
+struct {
+  std::uint64_t code;
+  int from;
+  std::uint64_t methods_before;  ///< Calls of objects that were here, until it came.
+  std::uint64_t methods_after;   ///< Until its first call had ended.
+  std::uint64_t switches;        ///< Until then.
+  unsigned others;               ///< Landings since then that were not watched.
+} watched;
+std::uint64_t methods_so_far() { return counts.methods >> method_guard::depth_bits; }
+
+const mark* no_mark() { return reinterpret_cast<const mark*>(std::uintptr_t{1}); }
+void end_watch() { last_landing = {no_mark(), &watched}; }
+
+/// What the watched activation has done since it came. Nothing is known when it was suspended,
+/// because what others called meanwhile was counted, too.
+void tell_of_landing(double cost) {
+  end_watch();
+  if (counts.switches != watched.switches || watched.methods_after <= watched.methods_before)
+    return;
+  const auto first = static_cast<double>(watched.methods_after - watched.methods_before);
+  const auto all = static_cast<double>(methods_so_far() - watched.methods_before);
+  const way_cost_message told{watched.code, static_cast<float>(cost),
+                              static_cast<float>(all / first)};
+  send_reply(watched.from, runtime_message::way_cost, 0, 0, &told, sizeof told);
+}
+
+void on_way_cost(arrival& a, const way_cost_message& m) {
+  const bool is_well_formed = std::isfinite(m.cost) && std::isfinite(m.calls) && m.cost >= 0;
+  if (!is_well_formed) refuse_arrival(a, "tells of no cost that there can be");
+  if (place_record* const place = find_record(m.code))
+    learn(*place, way::migrate, static_cast<double>(m.cost), static_cast<double>(m.calls));
+  wire().consume(a);
+}
+
+/// Only what the program has opened as an activation migrates; the gate looks closer.
+bool is_in_activation() {
+  if (may_have_forks()) return false;
+  if (running.youngest != nullptr) return running.youngest->kind == mark_kind::activation;
+  const piece* const p = running_piece();
+  return p != nullptr && running.base != nullptr &&
+         reinterpret_cast<std::uint64_t>(running.base) != p->hi;
+}
+
+// ---- Copies ------------------------------------------------------------------------------------
+
+/// What is known by now of copies that came for this place and are here still.
+void look_at_copies(place_record& place) {
+  for (std::uint64_t& address : place.tried) {
+    if (address == 0) continue;
+    copy_block* const block = objects_here->copy_of(address);
+    if (block == nullptr || record_of_number(block->asked_at) != &place) {
+      address = 0;
+    } else if (block->uses >= place_costs::most_calls) {
+      note_use_end(*block, use_end::goes_on);
+      block->asked_at = 0;
+      address = 0;
+    }
+  }
+}
+
+}  // namespace
+
+call_place* call_places[1u << place_bits];
+// Until attach_call_places(), no activation ends.
+watched_landing last_landing{};
+
+via choose_way_slowly(std::uint64_t code, int owner, const possible_ways& possible) {
+  if (running.youngest == nullptr && running.base == last_landing.base) {
+    const prices& price = prices_of(watched.from);
+    tell_of_landing(price.migration + (owner == watched.from ? std::min(1.0, price.migration) : 0));
+  }
+  place_record& place = record_of(code, possible);
+  slot_of_place(code) = &place;
+  if (place.left > 0) {
+    --place.left;
+    return place.now;
+  }
+  // `left` calls were made as place.now says, and this one is looked at.
+  place.calls[place_record::index_of(place.now)] += place.planned;
+  look_at_copies(place);
+  way next = place.costs.next(place.planned + 1);
+  if (next == way::migrate && !is_in_activation()) next = way::rpc;
+  via taken = place.way_of(next);
+  if (next == way::migrate) taken = taken.as_chosen();
+  ++place.calls[place_record::index_of(taken)];
+  place.now = place.way_of(place.costs.now());
+  place.left = place.planned = place.costs.calls_until_next();
+  return taken;
+}
+
+void watch_landing(std::uint64_t code, int from) {
+  if (running.youngest != nullptr) return;
+  constexpr unsigned long_ago = 32;
+  if (last_landing.youngest == nullptr && ++watched.others < long_ago) return;
+  last_landing = {nullptr, running.base};
+  watched = {code, from, methods_so_far(), 0, 0, 0};
+}
+watched_call::~watched_call() {
+  if (running.base != last_landing.base) return;
+  watched.methods_after = methods_so_far();
+  watched.switches = counts.switches;
+}
+void landing_ended() {
+  const prices& price = prices_of(watched.from);
+  const bool was_at_home = home_of(running_result()) == watched.from;
+  tell_of_landing(price.migration + (was_at_home ? price.end_elsewhere : 0));
+}
+void note_migration_refused(std::uint64_t code, int owner) {
+  if (place_record* const place = find_record(code))
+    learn(*place, way::migrate, prices_of(owner).refused, 1);
+}
+
+std::uint32_t number_of_place(std::uint64_t code) {
+  const auto known = numbers.find(code);
+  return known == numbers.end() ? 0 : known->second;
+}
+
+void note_copy(copy_block* block, std::uint64_t code) {
+  if (block->asked_at != 0) return;
+  block->asked_at = number_of_place(code);
+  place_record* const place = record_of_number(block->asked_at);
+  if (place == nullptr || block->is_object) return;
+  std::uint64_t& oldest = place->tried[place->next_tried];
+  place->next_tried = (place->next_tried + 1) % place->tried.size();
+  if (oldest != 0) {
+    copy_block* const before = objects_here->copy_of(oldest);
+    if (before != nullptr && before != block && record_of_number(before->asked_at) == place) {
+      note_use_end(*before, use_end::goes_on);
+      before->asked_at = 0;
+    }
+  }
+  oldest = block->address;
+}
+
+void note_use_end(const copy_block& block, use_end how) {
+  place_record* const place = record_of_number(block.asked_at);
+  if (place == nullptr) return;
+  const prices& price = prices_of(owner_of(block.address));
+  const double cost = block.is_object
+                          ? price.fetch + block.away_from_home * price.call_from_home
+                          : price.copy + (how == use_end::given_up ? price.invalidation : 0);
+  learn(*place, way::bring, cost, block.uses);
+}
+void note_left_home(std::uint32_t asked_at, std::uint32_t uses) {
+  if (place_record* const place = record_of_number(asked_at))
+    learn(*place, way::bring, prices_on_host.fetch, uses);
+}
+void note_bringing_refused(std::uint64_t code) {
+  place_record* const place = find_record(code);
+  if (place != nullptr) learn(*place, way::bring, 1.5, 1);
+}
+
+bool works_on_its_own_objects() {
+  struct window {
+    std::uint64_t methods;  ///< Calls of objects that are here, and were made here.
+    std::uint64_t others;   ///< What came from other ranks: calls, results, activations.
+  };
+  static window began;
+  static bool answer = false;
+  constexpr std::uint64_t enough_others = 64;
+  // Each call of an object of this rank would cost some 50 instructions more, and what comes from
+  // another rank costs some 500.
+  constexpr std::uint64_t many_methods = 32;
+  const window now{methods_so_far() - counts.cache_hits - calls_of_guests,
+                   counts.handlers_run + counts.switches};
+  const std::uint64_t others = now.others - began.others;
+  const std::uint64_t methods = now.methods - began.methods;
+  if (others < enough_others && began.others != 0) return answer;
+  answer = methods > many_methods * std::max<std::uint64_t>(others, 1);
+  if (others >= enough_others) began = now;
+  return answer;
+}
+
+void note_said(std::uint64_t code, const char* method, via written, via how) {
+  if (how.how() == via::mechanism::automatic) {  // choose_way_slowly() counts it
+    if (written != how) words_written[code] = written.how();
+    return;
+  }
+  place_record& place = record_of(code, {method, false, via::mechanism::rpc});
+  place.chooses = false;
+  place.said = written.how();
+  place.follows = how.how();
+  ++place.calls[place_record::index_of(how)];
+}
+
+std::vector<call_place_use> call_place_uses() {
+  std::vector<call_place_use> uses;
+  for (const place_record& place : records) {
+    call_place_use use{place.code,
+                       place.method,
+                       place.said,
+                       place.follows,
+                       place.bringing,
+                       {},
+                       place.costs.cost_of(way::migrate),
+                       place.costs.cost_of(way::bring),
+                       place.costs.calls_a_trial(way::migrate),
+                       place.costs.calls_a_trial(way::bring),
+                       place.costs.changes()};
+    std::copy(place.calls.begin(), place.calls.end(), use.calls);
+    if (place.chooses) {
+      if (const auto word = words_written.find(place.code); word != words_written.end())
+        use.said = word->second;
+      const std::size_t index = place_record::index_of(place.way_of(place.costs.now()));
+      use.now = static_cast<via::mechanism>(index);
+      use.calls[place_record::index_of(place.now)] += place.planned - place.left;
+    }
+    uses.push_back(use);
+  }
+  const auto calls_of = [](const call_place_use& u) {
+    return u.calls[0] + u.calls[1] + u.calls[2] + u.calls[3];
+  };
+  std::erase_if(uses, [&](const call_place_use& u) { return calls_of(u) == 0; });
+  std::sort(uses.begin(), uses.end(),
+            [&](const auto& a, const auto& b) { return calls_of(a) > calls_of(b); });
+  return uses;
+}
+
+void attach_call_places() {
+  std::fill(std::begin(call_places), std::end(call_places), &no_place);
+  end_watch();
+  on_message<way_cost_message, on_way_cost>(runtime_message::way_cost);
+}
+
+}  // namespace sojourn::detail
