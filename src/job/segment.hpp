@@ -118,6 +118,7 @@ struct call_place_told {
   std::uint64_t calls_of_bringing;
   std::uint64_t changes;
   std::uint32_t part;     ///< Of the job's programs.
+  std::uint8_t chooses;   ///< 1: it follows no word.
   std::uint8_t said;      ///< via::mechanism
   std::uint8_t bringing;  ///< via::mechanism
 };

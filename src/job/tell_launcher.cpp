@@ -95,7 +95,7 @@ void tell_of_calls(job_segment& s) {
     for (const call_place_use& use : uses) {
       call_place_told* const end = s.call_places + s.call_place_count;
       call_place_told* const told = std::find_if(s.call_places, end, [&](const auto& one) {
-        return one.code == use.code && one.part == part;
+        return one.code == use.code && one.part == part && one.chooses == (use.chooses ? 1 : 0);
       });
       if (told == end) {
         if (s.call_place_count == call_places_told_max) return;
@@ -103,6 +103,7 @@ void tell_of_calls(job_segment& s) {
         *told = {};
         told->code = use.code;
         told->part = part;
+        told->chooses = use.chooses ? 1 : 0;
         told->said = static_cast<std::uint8_t>(use.said);
         told->bringing = static_cast<std::uint8_t>(use.bringing);
         const std::string_view name = method_name_in(use.method);

@@ -79,7 +79,8 @@ void add(told_of_job& sum, const told_of_job& more) {
   for (const told_of_job::call_place& call : more.calls) {
     const call_place_told& told = call.told;
     const auto same = std::find_if(sum.calls.begin(), sum.calls.end(), [&](const auto& one) {
-      return one.told.code == told.code && one.told.part == told.part;
+      return one.told.code == told.code && one.told.part == told.part &&
+             one.told.chooses == told.chooses;
     });
     if (same == sum.calls.end()) {
       sum.calls.push_back(call);

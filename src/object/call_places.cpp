@@ -31,14 +31,16 @@ struct prices {
   double copy;
   double invalidation;
   double fetch;
+  double kibibyte;        ///< Of the object, for a copy and for a fetch.
   double call_from_home;  ///< Of an object that is here, and would be at home otherwise.
   double refused;
 };
 constexpr prices prices_on_host{.migration = 0.95,
                                 .end_elsewhere = 0.5,
-                                .copy = 2,
+                                .copy = 2.5,
                                 .invalidation = 1.5,
-                                .fetch = 4,
+                                .fetch = 5,
+                                .kibibyte = 1,
                                 .call_from_home = 1,
                                 .refused = 3};
 constexpr prices prices_between_hosts{.migration = 0.55,
@@ -46,6 +48,7 @@ constexpr prices prices_between_hosts{.migration = 0.55,
                                       .copy = 1,
                                       .invalidation = 1,
                                       .fetch = 2,
+                                      .kibibyte = 0.1,
                                       .call_from_home = 1,
                                       .refused = 2};
 const prices& prices_of(int rank) { return is_near(rank) ? prices_on_host : prices_between_hosts; }
@@ -78,10 +81,6 @@ struct place_record : call_place {
   place_costs costs;
   const char* method;
   via::mechanism bringing;
-  bool chooses = true;
-  via::mechanism said = via::mechanism::automatic;
-  via::mechanism follows =
-      via::mechanism::automatic;  ///< The word at the access, or SOJOURN_VIA's.
   std::uint32_t planned;
   std::array<std::uint64_t, 4> calls{};
   /// Addresses of copies that came as trials, and may be here yet; 0: none.
@@ -92,6 +91,15 @@ struct place_record : call_place {
 call_place no_place;
 
 std::deque<place_record> records;
+/// What places come to that say a word, when that is counted. (Another time the same place may
+/// choose: the word need not be a constant.)
+struct said_record {
+  const char* method;
+  via::mechanism written;
+  via::mechanism follows;  ///< The word at the access, or SOJOURN_VIA's.
+  std::array<std::uint64_t, 4> calls{};
+};
+std::unordered_map<std::uint64_t, said_record> said_records;
 /// What the program says at places that choose because SOJOURN_VIA says so.
 std::unordered_map<std::uint64_t, via::mechanism> words_written;
 std::unordered_map<std::uint64_t, std::uint32_t> numbers;  ///< By code: an index, plus 1.
@@ -264,7 +272,7 @@ void note_use_end(const copy_block& block, use_end how) {
   const double cost = block.is_object
                           ? price.fetch + block.away_from_home * price.call_from_home
                           : price.copy + (how == use_end::given_up ? price.invalidation : 0);
-  learn(*place, way::bring, cost, block.uses);
+  learn(*place, way::bring, cost + block.bytes / 1024.0 * price.kibibyte, block.uses);
 }
 void note_left_home(std::uint32_t asked_at, std::uint32_t uses) {
   if (place_record* const place = record_of_number(asked_at))
@@ -301,35 +309,40 @@ void note_said(std::uint64_t code, const char* method, via written, via how) {
     if (written != how) words_written[code] = written.how();
     return;
   }
-  place_record& place = record_of(code, {method, false, via::mechanism::rpc});
-  place.chooses = false;
-  place.said = written.how();
-  place.follows = how.how();
-  ++place.calls[place_record::index_of(how)];
+  said_record& place =
+      said_records.try_emplace(code, said_record{method, written.how(), how.how(), {}})
+          .first->second;
+  ++place.calls[static_cast<std::size_t>(how.how())];
 }
 
 std::vector<call_place_use> call_place_uses() {
   std::vector<call_place_use> uses;
-  for (const place_record& place : records) {
-    call_place_use use{place.code,
-                       place.method,
-                       place.said,
-                       place.follows,
-                       place.bringing,
-                       {},
-                       place.costs.cost_of(way::migrate),
-                       place.costs.cost_of(way::bring),
-                       place.costs.calls_a_trial(way::migrate),
-                       place.costs.calls_a_trial(way::bring),
-                       place.costs.changes()};
+  for (const auto& [code, place] : said_records) {
+    call_place_use use{};
+    use.code = code;
+    use.method = place.method;
+    use.said = place.written;
+    use.now = place.follows;
+    use.cost_of_migrating = use.cost_of_bringing = -1;
     std::copy(place.calls.begin(), place.calls.end(), use.calls);
-    if (place.chooses) {
-      if (const auto word = words_written.find(place.code); word != words_written.end())
-        use.said = word->second;
-      const std::size_t index = place_record::index_of(place.way_of(place.costs.now()));
-      use.now = static_cast<via::mechanism>(index);
-      use.calls[place_record::index_of(place.now)] += place.planned - place.left;
-    }
+    uses.push_back(use);
+  }
+  for (const place_record& place : records) {
+    const auto written = words_written.find(place.code);
+    call_place_use use{};
+    use.code = place.code;
+    use.method = place.method;
+    use.said = written == words_written.end() ? via::mechanism::automatic : written->second;
+    use.now = static_cast<via::mechanism>(place_record::index_of(place.way_of(place.costs.now())));
+    use.chooses = true;
+    use.bringing = place.bringing;
+    use.cost_of_migrating = place.costs.cost_of(way::migrate);
+    use.cost_of_bringing = place.costs.cost_of(way::bring);
+    use.calls_a_migration = place.costs.calls_a_trial(way::migrate);
+    use.calls_a_bringing = place.costs.calls_a_trial(way::bring);
+    use.changes = place.costs.changes();
+    std::copy(place.calls.begin(), place.calls.end(), use.calls);
+    use.calls[place_record::index_of(place.now)] += place.planned - place.left;
     uses.push_back(use);
   }
   const auto calls_of = [](const call_place_use& u) {

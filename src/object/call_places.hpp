@@ -41,6 +41,7 @@ void note_said(std::uint64_t code, const char* method, via written, via how);
 struct call_place_use {
   std::uint64_t code;
   const char* method;       ///< The compiler's name.
+  bool chooses;             ///< It follows no word; a place may do both at different times.
   via::mechanism said;      ///< In the program.
   via::mechanism now;       ///< What it comes to at the end.
   via::mechanism bringing;  ///< cache or fetch; rpc: neither is possible.

@@ -12,7 +12,7 @@ using way = place_costs::way;
 
 constexpr std::uint32_t never = std::numeric_limits<std::uint32_t>::max();
 /// Short programs, and places that are seldom used, are left alone.
-constexpr std::uint32_t calls_before_trials = 16;
+constexpr std::uint32_t calls_before_trials = 32;
 constexpr std::uint32_t calls_between_first_trials = 4;
 constexpr std::uint32_t enough_trials = 3;
 /// A trial counts half as much after so many more, about.
@@ -51,7 +51,7 @@ std::uint32_t place_costs::interval_of(way of) const {
   if (a.trials < enough_trials) return calls_between_first_trials << a.trials;
   if (of == now_) return 64;
   const double ratio = cost_of(of) / cost_of(now_);
-  return ratio < 1.3 ? 16 : ratio < 2.5 ? 64 : 256;
+  return ratio < 1.3 ? 32 : ratio < 2.5 ? 128 : 512;
 }
 
 void place_costs::plan() {

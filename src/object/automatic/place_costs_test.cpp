@@ -84,7 +84,7 @@ constexpr std::uint64_t long_enough = 100'000;
 TEST(place_costs, a_place_that_is_seldom_used_calls_the_owner) {
   place_costs place(true, true);
   EXPECT_EQ(place.now(), way::rpc);
-  EXPECT_EQ(place.calls_until_next(), 16u);
+  EXPECT_EQ(place.calls_until_next(), 32u);
 }
 
 TEST(place_costs, each_program_gets_the_way_that_costs_least) {
