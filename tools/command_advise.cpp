@@ -134,7 +134,9 @@ std::string setting_for(const std::vector<advice>& all) {
   for (const advice& a : all) {
     if (a.word.empty() || a.word == a.of->said) continue;
     const std::string method = short_name(a.of->method);
-    const std::string name = is_ambiguous[method] ? line_in(a.of->place) : method;
+    // SOJOURN_VIA divides its entries at these.
+    const bool is_plain = method.find_first_of(",;=") == std::string::npos;
+    const std::string name = is_ambiguous[method] || !is_plain ? line_in(a.of->place) : method;
     if (name.empty() || std::exchange(seen[name], true)) continue;
     setting += (setting.empty() ? "" : ",") + name + "=" + a.word;
   }

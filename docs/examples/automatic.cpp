@@ -9,12 +9,10 @@
 
 using namespace sojourn;
 
-class prices {
- public:
-  long of(int item) const { return cents_[static_cast<std::size_t>(item)]; }
+struct prices {
+  std::array<long, 8> cents{};
 
- private:
-  std::array<long, 8> cents_{};
+  long of(int item) const { return cents[static_cast<std::size_t>(item)]; }
 };
 
 class account {

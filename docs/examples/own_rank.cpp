@@ -6,13 +6,10 @@
 
 using namespace sojourn;
 
-class shard {
- public:
-  rank_t where() const { return rank_me(); }
-  long size() const { return size_; }
+struct shard {
+  long size = 0;
 
- private:
-  long size_ = 0;
+  rank_t where() const { return rank_me(); }
 };
 
 // bad: after some calls the method runs here, on a copy

@@ -145,7 +145,8 @@ class global_ptr {
     }
     if constexpr (method::is_cacheable) {
       const bool takes_copy = how.how.how() == via::mechanism::cache ||
-                              how.how.how() == via::mechanism::automatic ||
+                              (how.how.how() == via::mechanism::automatic &&
+                               method::may_choose_copy(!how.how.is_unsaid())) ||
                               (method::is_movable && how.how.how() == via::mechanism::fetch);
       if (takes_copy && (detail::job.overrides & detail::job_view::overrides_words) == 0) {
         if (detail::copy_block* const copy = detail::copy_at_hand(address_, sizeof(T))) {

@@ -69,9 +69,11 @@ class via {
 
   /// This policy, but moving the `count` youngest activations together. Requires: count >= 1.
   constexpr via activations(unsigned count) const {
-    return via(
-        (bits_ & (address_mask | mechanism_mask)) |
-        (static_cast<std::uint64_t>(count < all_of_them ? count : all_of_them) << count_shift));
+    const std::uint64_t most = count < all_of_them ? count : all_of_them;
+    const std::uint64_t kept = this->count() == all_of_them && most != all_of_them
+                                   ? mechanism_mask
+                                   : address_mask | mechanism_mask;
+    return via((bits_ & kept) | most << count_shift);
   }
   /// This policy, but moving every activation of this fiber that is on this rank.
   constexpr via all() const { return activations(all_of_them); }
@@ -130,8 +132,9 @@ struct access {
 };
 
 /// What SOJOURN_VIA makes of an access: `method` is the compiler's name of it, `code` the address
-/// to which its call returns.
-via override_access(const access& at, const char* method, const void* code);
+/// to which its call returns. `is_elsewhere`: the object was made on another rank, so that the call
+/// is counted.
+via override_access(const access& at, const char* method, const void* code, bool is_elsewhere);
 
 /// Returns resumed::there on the rank that it moved to, or else resumed::stayed. Callers compare
 /// the result themselves: so a moved activation goes on directly in its caller, without a return

@@ -98,7 +98,7 @@ void tell_of_calls(job_segment& s) {
         return one.code == use.code && one.part == part && one.chooses == (use.chooses ? 1 : 0);
       });
       if (told == end) {
-        if (s.call_place_count == call_places_told_max) return;
+        if (s.call_place_count == call_places_told_max) continue;
         ++s.call_place_count;
         *told = {};
         told->code = use.code;
@@ -106,7 +106,9 @@ void tell_of_calls(job_segment& s) {
         told->chooses = use.chooses ? 1 : 0;
         told->said = static_cast<std::uint8_t>(use.said);
         told->bringing = static_cast<std::uint8_t>(use.bringing);
-        const std::string_view name = method_name_in(use.method);
+        // Its end tells more than its beginning.
+        std::string_view name = method_name_in(use.method);
+        name.remove_prefix(name.size() - std::min(name.size(), sizeof told->method - 1));
         std::snprintf(told->method, sizeof told->method, "%.*s", static_cast<int>(name.size()),
                       name.data());
       }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <deque>
 #include <unordered_map>
+#include <utility>
 
 #include "fiber/piece.hpp"
 #include "fiber/scheduler.hpp"
@@ -82,6 +83,7 @@ struct place_record : call_place {
   const char* method;
   via::mechanism bringing;
   std::uint32_t planned;
+  std::uint32_t passed = 0;  ///< Calls before those, since it was looked at.
   std::array<std::uint64_t, 4> calls{};
   /// Addresses of copies that came as trials, and may be here yet; 0: none.
   std::array<std::uint64_t, 8> tried{};
@@ -89,6 +91,7 @@ struct place_record : call_place {
 };
 
 call_place no_place;
+constexpr std::uint32_t none_left = ~std::uint32_t{0};
 
 std::deque<place_record> records;
 /// What places come to that say a word, when that is counted. (Another time the same place may
@@ -119,7 +122,14 @@ place_record* record_of_number(std::uint32_t number) {
 
 void learn(place_record& place, way of, double cost, double calls) {
   place.costs.learn(of, cost, calls);
-  place.now = place.way_of(place.costs.now());
+  const via now = place.way_of(place.costs.now());
+  if (now == place.now) return;
+  // What is left of the plan is made in the new way.
+  const std::uint32_t left = std::min(place.left, place.planned);
+  place.calls[place_record::index_of(place.now)] += place.planned - left;
+  place.passed += place.planned - left;
+  place.planned = left;
+  place.now = now;
 }
 
 // ---- Migrations --------------------------------------------------------------------------------
@@ -204,14 +214,15 @@ via choose_way_slowly(std::uint64_t code, int owner, const possible_ways& possib
   }
   place_record& place = record_of(code, possible);
   slot_of_place(code) = &place;
-  if (place.left > 0) {
+  // When none was left, choose_way() has gone below 0.
+  if (place.left != none_left && place.left != 0) {
     --place.left;
     return place.now;
   }
   // `left` calls were made as place.now says, and this one is looked at.
   place.calls[place_record::index_of(place.now)] += place.planned;
   look_at_copies(place);
-  way next = place.costs.next(place.planned + 1);
+  way next = place.costs.next(std::exchange(place.passed, 0) + place.planned + 1);
   if (next == way::migrate && !is_in_activation()) next = way::rpc;
   via taken = place.way_of(next);
   if (next == way::migrate) taken = taken.as_chosen();
@@ -224,12 +235,13 @@ via choose_way_slowly(std::uint64_t code, int owner, const possible_ways& possib
 void watch_landing(std::uint64_t code, int from) {
   if (running.youngest != nullptr) return;
   constexpr unsigned long_ago = 32;
-  if (last_landing.youngest == nullptr && ++watched.others < long_ago) return;
+  const bool is_busy = last_landing.youngest == nullptr && running.base != last_landing.base;
+  if (is_busy && ++watched.others < long_ago) return;
   last_landing = {nullptr, running.base};
   watched = {code, from, methods_so_far(), 0, 0, 0};
 }
 watched_call::~watched_call() {
-  if (running.base != last_landing.base) return;
+  if (running.base != last_landing.base || watched.methods_after != 0) return;
   watched.methods_after = methods_so_far();
   watched.switches = counts.switches;
 }
@@ -342,7 +354,8 @@ std::vector<call_place_use> call_place_uses() {
     use.calls_a_bringing = place.costs.calls_a_trial(way::bring);
     use.changes = place.costs.changes();
     std::copy(place.calls.begin(), place.calls.end(), use.calls);
-    use.calls[place_record::index_of(place.now)] += place.planned - place.left;
+    use.calls[place_record::index_of(place.now)] +=
+        place.planned - std::min(place.left, place.planned);
     uses.push_back(use);
   }
   const auto calls_of = [](const call_place_use& u) {

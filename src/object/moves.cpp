@@ -144,7 +144,9 @@ object_place objects_of_rank::find(std::uint64_t address, std::size_t bytes) {
 
 object_place objects_of_rank::find_for(int caller, std::uint64_t address, std::size_t bytes) {
   object_place at = find(address, bytes);
-  if (at.block != nullptr && caller == owner_of(address)) ++at.block->away_from_home;
+  constexpr std::uint16_t most = 0xffff;
+  if (at.block != nullptr && caller == owner_of(address) && at.block->away_from_home != most)
+    ++at.block->away_from_home;
   // Two guesses can name each other. Home knows.
   if (at.here == nullptr && !is_home(address)) at.rank = owner_of(address);
   if (at.here == nullptr && at.rank == caller && is_home(address)) {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <map>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -42,8 +42,9 @@ struct site {
   std::string line;  ///< "file.cpp:120"; "" when nobody has looked.
   int rule;          ///< Which it follows: an index, or -1.
 };
-/// By the address to which it returns.
-std::unordered_map<const void*, site> known;
+/// By the address to which it returns, and the compiler's name of the method: calls of two methods
+/// may return to one address.
+std::map<std::pair<const void*, const char*>, site> known;
 
 struct word {
   std::string_view name;
@@ -93,7 +94,7 @@ std::vector<site_rule_use> site_rule_uses() {
       use.nearest = candidate;
     };
     if (!rule.matched) {
-      for (const auto& [code, access] : known) {
+      for (const auto& [where, access] : known) {
         consider(alike(access.method, rule.name, "::"));
         consider(alike(access.line, rule.name, "/"));
       }
@@ -175,7 +176,8 @@ std::string line_of(const access& at, const void* code) {
 }
 
 const site& site_at(const access& at, const char* method, const void* code) {
-  auto [entry, fresh] = known.try_emplace(code, site{std::string(method_name_in(method)), "", -1});
+  auto [entry, fresh] =
+      known.try_emplace({code, method}, site{std::string(method_name_in(method)), "", -1});
   site& it = entry->second;
   if (!fresh) return it;
   const bool names_lines = std::any_of(rules.begin(), rules.end(), [](const site_rule& r) {
@@ -193,15 +195,15 @@ const site& site_at(const access& at, const char* method, const void* code) {
 
 }  // namespace
 
-via override_access(const access& at, const char* method, const void* code) {
+via override_access(const access& at, const char* method, const void* code, bool is_elsewhere) {
   via how = at.how;
   if ((job.overrides & job_view::overrides_words) != 0) {
     if (const int rule = site_at(at, method, code).rule; rule >= 0) {
       const via said = rules[static_cast<std::size_t>(rule)].how;
-      if (said.how() != how.how()) how = said;
+      if (said.how() != how.how() || how.is_unsaid()) how = said;
     }
   }
-  if ((job.overrides & job_view::counts_calls) != 0)
+  if (is_elsewhere && (job.overrides & job_view::counts_calls) != 0)
     note_said(reinterpret_cast<std::uint64_t>(code), method, at.how, how);
   return how;
 }

@@ -83,7 +83,7 @@ TEST(sites, this_compiler_is_understood) {
 }
 
 via::mechanism mechanism(via how, const char* method) {
-  return sojourn::detail::override_access(access(how), method, method).how();
+  return sojourn::detail::override_access(access(how), method, method, true).how();
 }
 
 TEST(sites, a_rule_fits_a_method_by_the_end_of_its_name) {
@@ -101,10 +101,10 @@ TEST(sites, a_rule_fits_a_method_by_the_end_of_its_name) {
             via::mechanism::rpc);
   EXPECT_EQ(mechanism(via::rpc, "[with auto Method = &app::node::child_of]"), via::mechanism::rpc);
   // An access that asks for this mechanism already keeps its other settings.
-  EXPECT_EQ(
-      sojourn::detail::override_access(access(via::migrate.activations(3)),
-                                       method_name<&app::node::child>(), &sojourn::detail::job),
-      via::migrate.activations(3));
+  EXPECT_EQ(sojourn::detail::override_access(access(via::migrate.activations(3)),
+                                             method_name<&app::node::child>(),
+                                             &sojourn::detail::job, true),
+            via::migrate.activations(3));
 }
 
 TEST(sites, a_bad_setting_is_one_sentence_that_names_the_part) {

@@ -69,6 +69,19 @@ template <class Call>
   });
 }
 
+/// What has been chosen, if that may be for this call. Another call can return to the same address,
+/// where a compiler has merged the two, or said another word the time before.
+template <class Call>
+[[gnu::always_inline]] inline via permitted(via chosen, via said) {
+  if (said.how() != via::mechanism::automatic) return chosen;
+  const bool moves = chosen.how() != via::mechanism::cache;
+  if (moves && said.is_unsaid()) return via::rpc;
+  if constexpr (Call::is_cacheable) {
+    if (!moves && !Call::may_choose_copy(!said.is_unsaid())) return via::rpc;
+  }
+  return chosen;
+}
+
 /// Moves the current activation to the owner, if `how` says so and that is possible. A call that
 /// has chosen its way still says via::automatic when that is to migrate.
 template <class Call>
@@ -158,7 +171,7 @@ template <class Call>
       return Call::run_on_object(at, address, site, a);
     }
     made_on = job.me;
-    chosen = chosen_way<Call>(how, site.code, at.rank);
+    chosen = permitted<Call>(chosen_way<Call>(how, site.code, at.rank), how);
     if constexpr (Call::is_movable) {
       if (wants_object<Call>(chosen))
         return call_on_object<Call>(at.rank, address, chosen, site, a);
@@ -176,18 +189,22 @@ template <class Call>
 template <class Call>
 [[gnu::noinline]] typename Call::result perform(std::uint64_t address, access how,
                                                 typename Call::arguments a) {
-  via chosen = how.how;
-  if (job.overrides != 0) [[unlikely]]
-    chosen = override_access(how, Call::name(), __builtin_return_address(0));
+  via said = how.how;
   const int owner = owner_of_object(address, Call::name());
+  if (job.overrides != 0) [[unlikely]]
+    said = override_access(how, Call::name(), __builtin_return_address(0), owner != job.me);
+  via chosen = said;
   // In two statements, because this may be another rank after the move; and the whole site would
   // travel with this frame.
   const int made_on = job.me;
   if (job.has_moved) [[unlikely]]
-    return perform_on_moved<Call>(address, chosen, site_of(__builtin_return_address(0)), a);
+    return perform_on_moved<Call>(address, said, site_of(__builtin_return_address(0)), a);
   if (owner != made_on) {
     const auto code = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
-    chosen = chosen_way<Call>(chosen, code, owner);
+    chosen = chosen_way<Call>(said, code, owner);
+    if (chosen.how() == via::mechanism::rpc)
+      return call_by_message<Call>(owner, address, site_of(__builtin_return_address(0)), a);
+    chosen = permitted<Call>(chosen, said);
     if constexpr (Call::is_movable) {
       if (wants_object<Call>(chosen))
         return call_on_object<Call>(owner, address, chosen, site_of(__builtin_return_address(0)),

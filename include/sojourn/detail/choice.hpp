@@ -47,11 +47,9 @@ via choose_way_slowly(std::uint64_t code, int owner, const possible_ways& possib
 template <class Possible>
 [[gnu::always_inline]] inline via choose_way(std::uint64_t code, int owner, Possible possible) {
   call_place* const place = slot_of_place(code);
-  if (place->code == code && place->left != 0 && running.youngest != last_landing.youngest)
-      [[likely]] {
-    --place->left;
+  if (place->code == code && running.youngest != last_landing.youngest &&
+      !__builtin_sub_overflow(place->left, 1u, &place->left)) [[likely]]
     return place->now;
-  }
   return choose_way_slowly(code, owner, possible());
 }
 

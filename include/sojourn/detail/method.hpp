@@ -114,10 +114,12 @@ struct checked_method {
                                        is_copied_by_bytes<std::remove_const_t<T>> &&
                                        !std::is_base_of_v<monitor, T>;
   static bool is_never_copied() { return changed_without_waiting<std::remove_const_t<T>>; }
-  /// Not of objects that the program may change past their methods.
+  /// Not of objects that the program may change past their methods; nor, unless it says so, of
+  /// those that may point to memory of their rank.
   static bool may_choose_copy(bool said) {
     using object = std::remove_const_t<T>;
-    return !is_never_copied() && !has_raw_pointers<object> && (said || !has_known_address<object>);
+    return !is_never_copied() && !has_raw_pointers<object> &&
+           (said || (!has_known_address<object> && !may_hide_address<object>));
   }
   static constexpr std::size_t object_bytes = sizeof(T);
   static constexpr bool writes = !traits::is_const;

@@ -14,6 +14,7 @@ constexpr std::uint32_t never = std::numeric_limits<std::uint32_t>::max();
 /// Short programs, and places that are seldom used, are left alone.
 constexpr std::uint32_t calls_before_trials = 32;
 constexpr std::uint32_t calls_between_first_trials = 4;
+constexpr std::uint32_t longest_wait = 9;  ///< 2048 calls.
 constexpr std::uint32_t enough_trials = 3;
 /// A trial counts half as much after so many more, about.
 constexpr double memory = 7.0 / 8;
@@ -48,7 +49,9 @@ double place_costs::calls_a_trial(way of) const {
 std::uint32_t place_costs::interval_of(way of) const {
   const alternative& a = other(of);
   if (!a.is_possible) return never;
-  if (a.trials < enough_trials) return calls_between_first_trials << a.trials;
+  // Nothing is told of some trials, which are the more seldom for that.
+  if (a.trials < enough_trials)
+    return calls_between_first_trials << std::min(a.begun, longest_wait);
   if (of == now_) return 64;
   const double ratio = cost_of(of) / cost_of(now_);
   return ratio < 1.3 ? 32 : ratio < 2.5 ? 128 : 512;
@@ -70,6 +73,7 @@ way place_costs::next(std::uint32_t passed) {
     a.until_trial -= std::min(a.until_trial, passed);
     if (a.until_trial != 0 || taken != now_) continue;
     taken = each;
+    ++a.begun;
     a.until_trial = interval_of(each);
   }
   plan();

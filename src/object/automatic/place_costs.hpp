@@ -51,7 +51,8 @@ class place_costs {
     double cost = 0;  ///< Sums, in which old trials count the less the older they are.
     double calls = 0;
     double weight = 0;
-    std::uint32_t trials = 0;
+    std::uint32_t trials = 0;  ///< Those that are over.
+    std::uint32_t begun = 0;
     std::uint32_t until_trial = 0;
   };
   alternative& other(way of) { return others_[of == way::migrate ? 0 : 1]; }
