@@ -204,8 +204,7 @@ void look_at_copies(place_record& place) {
 }  // namespace
 
 call_place* call_places[1u << place_bits];
-// Until attach_call_places(), no activation ends.
-watched_landing last_landing{};
+watched_landing last_landing{nullptr, &watched};
 
 via choose_way_slowly(std::uint64_t code, int owner, const possible_ways& possible) {
   if (running.youngest == nullptr && running.base == last_landing.base) {
