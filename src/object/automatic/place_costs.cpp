@@ -89,18 +89,13 @@ void place_costs::learn(way of, double cost, double calls) {
   choose();
 }
 
-void place_costs::exclude(way of) {
-  other(of).is_possible = false;
-  if (now_ == of) choose();
-}
-
 void place_costs::choose() {
   way best = way::rpc;
   for (const way each : {way::migrate, way::bring}) {
     const alternative& a = other(each);
     if (a.is_possible && a.trials >= enough_trials && cost_of(each) < cost_of(best)) best = each;
   }
-  const double cost_now = now_ != way::rpc && !other(now_).is_possible ? never : cost_of(now_);
+  const double cost_now = cost_of(now_);
   if (best != now_ && cost_of(best) < cost_now * clearly_less) {
     now_ = best;
     ++changes_;

@@ -30,8 +30,6 @@ class place_costs {
   way next(std::uint32_t passed);
   /// A trial of `of`, or a use of it, was over, cost `cost`, and paid for `calls` calls.
   void learn(way of, double cost, double calls);
-  /// That way will not do for this place.
-  void exclude(way of);
 
   /// Estimated, for a call; 1 for rpc. Below 0: not known.
   double cost_of(way of) const;

@@ -136,10 +136,6 @@ TEST(place_costs, what_is_not_possible_is_never_tried) {
                         }};
   place_costs nothing(false, false);
   EXPECT_EQ(run(nothing, refuses, 10'000), 10'000);
-  place_costs later(true, true);
-  later.exclude(way::migrate);
-  later.exclude(way::bring);
-  EXPECT_EQ(run(later, refuses, 10'000), 10'000);
 }
 
 TEST(place_costs, nothing_is_known_before_the_first_trial) {
