@@ -17,6 +17,8 @@ expect_status 0
 expect_err '^calls of .* at .* word .* now .* migrate/rpc *bring/rpc$'
 expect_err '^prices::of *`total` (automatic.cpp:[0-9]*) *automatic '
 expect_err '^account::add *`save` (automatic.cpp:[0-9]*) '
+# Also where SOJOURN_VIA says the word, a copy that is here is used first.
+expect_err '^prices::of .* automatic *rpc *[0-9][0-9] *0 *1 '
 advise "$run"
 expect_status 0
 expect_no_err

@@ -191,8 +191,17 @@ template <class Call>
                                                 typename Call::arguments a) {
   via said = how.how;
   const int owner = owner_of_object(address, Call::name());
-  if (job.overrides != 0) [[unlikely]]
+  if (job.overrides != 0) [[unlikely]] {
     said = override_access(how, Call::name(), __builtin_return_address(0), owner != job.me);
+    // global_ptr::call() has not looked for one, because the word was not known.
+    if constexpr (Call::is_cacheable) {
+      if (said.how() == via::mechanism::automatic && owner != job.me &&
+          Call::may_choose_copy(!said.is_unsaid()) &&
+          copy_at_hand(address, Call::object_bytes) != nullptr)
+        return call_on_copy<Call>(owner, address, via::cache, site_of(__builtin_return_address(0)),
+                                  a);
+    }
+  }
   via chosen = said;
   // In two statements, because this may be another rank after the move; and the whole site would
   // travel with this frame.

@@ -140,13 +140,13 @@ struct marked_frame : mark {
   }
 
   [[gnu::noinline]] static void failed(marked_frame* frame) {
-    note_activation_end();
     if (older_side_is_here(frame)) {
       running.youngest = frame->outer;
       ::new (static_cast<void*>(&frame->failure.value)) std::exception_ptr(held_exception());
       frame->events |= threw;
       return;
     }
+    note_activation_end();
     {
       std::exception_ptr thrown = held_exception();
       send_exception(running_result(), thrown);
