@@ -10,7 +10,8 @@
 #   chaos      200 kills of ranks and launchers
 #   hosts      jobs on several hosts, made of namespaces: all their tests, the launchers of sites among them,
 #              1,000,000 hostile inputs, and 1,000 jobs, or SOJOURN_SOAK_HOSTS, of which something dies or is cut off at a random moment
-#   programs   4,000 random programs (tests/programs), or SOJOURN_SOAK_PROGRAMS, of a seed that is printed
+#   programs   4,000 random programs (tests/programs), or SOJOURN_SOAK_PROGRAMS, of a seed that is printed, and
+#              1,000,000 of the words at an access, or SOJOURN_SOAK_WORDS
 #   shared     shared memory: random programs of fresh seeds, SOJOURN_SOAK_SHARED [300000] of each kind and
 #              protocol on simulated ranks and a hundredth of it on 1 to 8 real ones under both protections,
 #              and programs of locks alone until 10,000,000 intervals are closed with memory flat
@@ -101,9 +102,11 @@ moves() {
 }
 
 programs() {
-  dev build sojourn_command job_programs || return 1
+  dev build sojourn_command job_programs job_words || return 1
   sh "$root/tests/programs/run.sh" "$root/build/release/bin/sojourn" \
-    "$root/build/release/bin/tests/job_programs" fresh $((${SOJOURN_SOAK_PROGRAMS:-4000} / 10)) 10
+    "$root/build/release/bin/tests/job_programs" fresh $((${SOJOURN_SOAK_PROGRAMS:-4000} / 10)) 10 || return 1
+  sh "$root/tests/programs/run.sh" "$root/build/release/bin/sojourn" \
+    "$root/build/release/bin/tests/job_words" fresh $((${SOJOURN_SOAK_WORDS:-1000000} / 500)) 500
 }
 
 shared() {

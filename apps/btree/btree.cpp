@@ -32,6 +32,7 @@ template <class Key, class Value>
 struct known_root {
   global_ptr<anchor<Key, Value>> tree;
   root_page<Key, Value> root;
+  replicated_levels<Key, Value> upper;
 };
 template <class Key, class Value>
 std::array<known_root<Key, Value>, 16> roots_here;
@@ -42,9 +43,10 @@ known_root<Key, Value>& place_of(global_ptr<anchor<Key, Value>> a) {
 }
 
 template <class Key, class Value>
-void remember_root(global_ptr<anchor<Key, Value>> a, root_page<Key, Value> root) {
+void remember_root(global_ptr<anchor<Key, Value>> a, root_page<Key, Value> root,
+                   replicated_levels<Key, Value> upper) {
   known_root<Key, Value>& known = place_of(a);
-  if (known.tree != a || root.level > known.root.level) known = {a, root};
+  if (known.tree != a || root.level > known.root.level) known = {a, root, upper};
 }
 
 template <class Key, class Value>
@@ -54,16 +56,47 @@ void forget_root(global_ptr<anchor<Key, Value>> a) {
 
 /// Not inlined, so that the frames of a search, which travel, have no room for what is rarely done.
 template <class Key, class Value>
-[[gnu::noinline]] root_page<Key, Value> ask_for_root(const btree<Key, Value>& tree) {
-  const auto root = tree.root();
-  remember_root(tree.the_anchor(), root);
-  return root;
+[[gnu::noinline]] void ask_for_root(const btree<Key, Value>& tree) {
+  const auto a = tree.the_anchor();
+  const auto known = a.template call<&anchor<Key, Value>::all>(via::rpc);
+  remember_root(a, known.root, known.upper);
 }
 
 template <class Key, class Value>
-root_page<Key, Value> find_root(const btree<Key, Value>& tree) {
-  const known_root<Key, Value>& known = place_of(tree.the_anchor());
-  return known.tree == tree.the_anchor() ? known.root : ask_for_root(tree);
+known_root<Key, Value> known_of(const btree<Key, Value>& tree) {
+  const auto a = tree.the_anchor();
+  while (place_of(a).tree != a) ask_for_root(tree);
+  return place_of(a);
+}
+
+/// Where this rank's copy of the upper levels says that a search begins; no page when it says
+/// nothing. Not inlined, because the first read waits for a version, and stays here meanwhile.
+template <class Key, class Value>
+[[gnu::noinline]] root_page<Key, Value> start_in(replicated_levels<Key, Value> upper,
+                                                 const Key& key, int level) {
+  return upper.read([&](const upper_levels<Key, Value>& u) { return u.start(key, level); });
+}
+
+/// Where a search begins for the page at `level` that covers the key: the root, or a page below it.
+template <class Key, class Value>
+root_page<Key, Value> find_start(const btree<Key, Value>& tree, const Key& key, int level) {
+  const known_root<Key, Value> known = known_of(tree);
+  if (known.upper) {
+    const auto start = start_in(known.upper, key, level);
+    if (start.page) return start;
+  }
+  return known.root;
+}
+
+/// A page at `level` has been entered one level up.
+template <class Key, class Value>
+[[gnu::noinline]] void note_entry(const btree<Key, Value>& tree, int level, const Key& low,
+                                  child<Key, Value> page) {
+  const auto upper = known_of(tree).upper;
+  if (!upper) return;
+  using levels = upper_levels<Key, Value>;
+  if (!upper.read([level](const levels& u) { return u.keeps(level); })) return;
+  upper.template update<&levels::enter>(level, low, page);
 }
 
 /// The root, at `level` or above: the tree grows by a page that has the old root as its only child.
@@ -81,14 +114,16 @@ template <class Key, class Value>
     made.template call<&branch_page<Key, Value>::put>(via::rpc, Key{}, root.page);
     above.page = made;
     if (a.template call<&anchor<Key, Value>::raise>(via::rpc, above)) {
+      note_entry(tree, root.level, Key{}, root.page);
       root = above;
     } else {  // Another one was faster.
       sojourn::destroy(made);
       root = tree.root();
     }
   }
+  const auto upper = known_of(tree).upper;
   for (sojourn::rank_t r = 0; r < sojourn::rank_count(); ++r) {
-    sojourn::rpc(r, remember_root<Key, Value>, a, root).get();
+    sojourn::rpc(r, remember_root<Key, Value>, a, root, upper).get();
   }
   return root;
 }
@@ -101,7 +136,7 @@ template <class Key, class Value>
 template <class Key, class Value>
 child<Key, Value> descend(const btree<Key, Value>& tree, const Key& key, int level, via how) {
   using branch = branch_page<Key, Value>;
-  root_page<Key, Value> at = find_root(tree);
+  root_page<Key, Value> at = find_start(tree, key, level);
   if (at.level < level) at = raise_root(tree, level);
   while (at.level > level) {
     const auto step = at.page.branch.template call<&branch::route>(how, key);
@@ -159,6 +194,7 @@ void make_room(const btree<Key, Value>& tree, global_ptr<page<Key, Item>> full, 
   if (!split.made) return;
   const auto parent = descend(tree, split.low, split.level + 1, how).branch;
   put_entry(tree, parent, split.low, child<Key, Value>(split.made), how);
+  note_entry(tree, split.level, split.low, child<Key, Value>(split.made));
 }
 
 std::uint64_t hash_of(const text_key& key) { return hash_text(key.view()); }
@@ -230,18 +266,21 @@ btree<Key, Value> btree<Key, Value>::create(const btree_options& options,
   btree tree;
   tree.fanout_ = options.fanout;
   tree.placement_ = options.placement;
+  replicated_levels<Key, Value> upper;
+  if (options.replicated > 0)
+    upper = sojourn::make_replicated<upper_levels<Key, Value>>(options.replicated);
 
   if (options.placement == layout::random) {
     const auto root =
         sojourn::make<leaf>(here, 0, options.fanout, Key{}, no_end, global_ptr<leaf>());
-    tree.anchor_ = sojourn::make<anchor<Key, Value>>(here, root_page<Key, Value>{root, 0});
+    tree.anchor_ = sojourn::make<anchor<Key, Value>>(here, root_page<Key, Value>{root, 0}, upper);
     return tree;
   }
 
   // A branch with one leaf on each rank, under a root; from right to left, for the links.
   const auto root =
       sojourn::make<branch>(here, 2, options.fanout, Key{}, no_end, global_ptr<branch>());
-  tree.anchor_ = sojourn::make<anchor<Key, Value>>(here, root_page<Key, Value>{root, 2});
+  tree.anchor_ = sojourn::make<anchor<Key, Value>>(here, root_page<Key, Value>{root, 2}, upper);
   global_ptr<leaf> last_leaf;
   global_ptr<branch> last_branch;
   std::optional<Key> high;
@@ -252,6 +291,8 @@ btree<Key, Value> btree<Key, Value>::create(const btree_options& options,
     last_branch.template call<&branch::put>(via::rpc, low, child<Key, Value>(last_leaf));
     put_entry(tree, descend(tree, low, 2, via::rpc).branch, low, child<Key, Value>(last_branch),
               via::rpc);
+    note_entry(tree, 0, low, child<Key, Value>(last_leaf));
+    note_entry(tree, 1, low, child<Key, Value>(last_branch));
     high = low;
   }
   return tree;
@@ -281,6 +322,8 @@ void btree<Key, Value>::destroy() const {
   for (sojourn::rank_t r = 0; r < sojourn::rank_count(); ++r) {
     sojourn::rpc(r, forget_root<Key, Value>, anchor_).get();
   }
+  if (const auto upper = anchor_.template call<&anchor<Key, Value>::all>(via::rpc).upper)
+    upper.destroy();
   sojourn::destroy(anchor_);
 }
 

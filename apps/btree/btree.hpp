@@ -16,7 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "btree/child.hpp"
 #include "btree/page.hpp"
+#include "btree/upper_levels.hpp"
 
 namespace apps {
 
@@ -25,42 +27,26 @@ using text_key = sojourn::inline_string<47>;
 using text_value = sojourn::inline_string<23>;
 
 template <class Key, class Value>
-struct child;
-template <class Key, class Value>
-using leaf_page = page<Key, Value>;
-template <class Key, class Value>
-using branch_page = page<Key, child<Key, Value>>;
+using replicated_levels = sojourn::replicated<upper_levels<Key, Value>>;
 
-/// A page at any level: one of the two is set.
-template <class Key, class Value>
-struct child {
-  sojourn::global_ptr<leaf_page<Key, Value>> leaf;
-  sojourn::global_ptr<branch_page<Key, Value>> branch;
-
-  child() = default;
-  child(sojourn::global_ptr<leaf_page<Key, Value>> p) : leaf(p) {}
-  child(sojourn::global_ptr<branch_page<Key, Value>> p) : branch(p) {}
-  friend bool operator==(const child&, const child&) = default;
-};
-
-/// Where a search begins: the only page of the tree's highest level.
-template <class Key, class Value>
-struct root_page {
-  child<Key, Value> page;
-  int level = 0;
-};
-
-/// The one fixed object of a tree: knows the root.
+/// The one fixed object of a tree: knows the root, and what each rank has a copy of.
 template <class Key, class Value>
 class anchor {
  public:
-  explicit anchor(root_page<Key, Value> root) : root_(root) {}
+  explicit anchor(root_page<Key, Value> root, replicated_levels<Key, Value> upper)
+      : root_(root), upper_(upper) {}
   root_page<Key, Value> root() const { return root_; }
+  struct knowledge {
+    root_page<Key, Value> root;
+    replicated_levels<Key, Value> upper;  ///< Names none where nothing is replicated.
+  };
+  knowledge all() const { return {root_, upper_}; }
   /// True when `above` became the root; false when the tree has grown to that level already.
   bool raise(root_page<Key, Value> above);
 
  private:
   root_page<Key, Value> root_;
+  replicated_levels<Key, Value> upper_;
 };
 
 /// Which rank gets a new page.
@@ -72,6 +58,9 @@ enum class layout : std::uint8_t {
 struct btree_options {
   int fanout = 100;  ///< Most keys of a leaf, most children of a branch; 2 … 128.
   layout placement = layout::random;
+  /// How many levels of pages, from the root down, each rank has a copy of; none in the tree of the
+  /// paper, or its root.
+  int replicated = 0;
 };
 
 /// The tree. A plain value: it travels, and every copy means the same tree.

@@ -81,6 +81,7 @@ int run_experiment(settings& s) {
                 {"keys", records},
                 {"fanout", s.tree.fanout},
                 {"layout", s.layout},
+                {"replicated_levels", s.tree.replicated},
                 {"pages_per_level", shape.pages_at},
                 {"pages_per_rank", shape.pages_on},
                 {"requesters", s.run.requesters},
@@ -104,6 +105,10 @@ int main(int argc, char** argv) {
   options.add("--keys", s.keys, "A file of keys, one a line");
   options.add("--fanout", s.tree.fanout, "Most keys or children of a page").between(2, 128);
   options.add("--layout", s.layout, "Where new pages go").one_of({"random", "subtree"});
+  options
+      .add("--replicated-levels", s.tree.replicated,
+           "Levels of pages, from the root down, of which each rank has a copy")
+      .between(0, 2);
   options.add("--workload", s.workload, "Mix of operations")
       .one_of({"A", "B", "C", "D", "E", "paper"});
   options.add("--ops", s.run.operations, "Operations of all requesters together")
@@ -120,6 +125,8 @@ int main(int argc, char** argv) {
   return apps::run_application(options, argc, argv, [&]() -> int {
     s.tree.placement = s.layout == "subtree" ? apps::layout::subtree : apps::layout::random;
     if (s.in_shared_memory) {
+      if (s.tree.replicated != 0)
+        throw apps::refusal(2, "--via shared: nothing is replicated; drop --replicated-levels");
       if (!s.integers) throw apps::refusal(2, "--via shared: of integers alone; add --ints");
       return run_experiment<std::uint64_t, std::uint64_t, apps::shared_tree>(s);
     }

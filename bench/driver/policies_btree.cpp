@@ -69,11 +69,15 @@ void add_policies_btree(report& result, const installation& here, const policy_p
   const std::uint64_t operations = plan.quick ? 5'000 : 10'000;
   for (const in_paper::btree_table& table : in_paper::btree_tables) {
     std::vector<std::vector<policy_runs>> by_ranks;
-    const policy_program tree{
-        "btree",
-        {"--keys", keys, "--ints", "--workload", "paper", "--think", std::to_string(table.think),
-         "--fanout", std::to_string(table.fanout)},
-        policy_rows(true, operations)};
+    policy_program tree{"btree",
+                        {"--keys", keys, "--ints", "--workload", "paper", "--think",
+                         std::to_string(table.think), "--fanout", std::to_string(table.fanout)},
+                        policy_rows(true, operations)};
+    for (const char* word : {"rpc", "migrate"}) {
+      tree.rows.push_back({fmt::format("{} + replicated root", word),
+                           {"--via", word, "--replicated-levels", "1"},
+                           operations});
+    }
     for (const int ranks : plan.ranks) {
       tell_progress(fmt::format("policies: B-tree, think {}, fan-out {}, {} ranks", table.think,
                                 table.fanout, ranks));
@@ -114,6 +118,13 @@ void add_policies_btree(report& result, const installation& here, const policy_p
            to_thousandths(rpc->messages() / migrate->messages()), 1.8,
            fmt::format("{:.2f}", rpc->messages()), fmt::format("{:.2f}", migrate->messages()),
            std::nullopt, 0, true});
+      const policy_runs* called = find_row(by_ranks.back(), "rpc + replicated root");
+      const policy_runs* moved = find_row(by_ranks.back(), "migrate + replicated root");
+      result.add_value({policies_group, "rpc_messages_over_migrate_replicated_root",
+                        "the same, both with a replicated root",
+                        to_thousandths(called->messages() / moved->messages()), std::nullopt,
+                        fmt::format("{:.2f}", called->messages()),
+                        fmt::format("{:.2f}", moved->messages()), std::nullopt, 0, true});
     }
   }
   text +=

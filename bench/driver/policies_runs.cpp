@@ -52,7 +52,9 @@ void automatic_choices::add(const std::string& program, const std::vector<policy
   const policy_runs* best = nullptr;
   for (const policy_runs& runs : all) {
     times[runs.row] = runs.nanoseconds();
-    const bool is_word = runs.row != apps::shared_form && runs.row != "automatic";
+    const bool is_word =
+        runs.row != "automatic" &&
+        std::ranges::any_of(apps::policies, [&](const auto& p) { return runs.row == p.name; });
     if (is_word && (best == nullptr || runs.per_second() > best->per_second())) best = &runs;
   }
   if (best != nullptr && times.contains("automatic"))

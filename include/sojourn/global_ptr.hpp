@@ -149,7 +149,7 @@ class global_ptr {
                                method::may_choose_copy(!how.how.is_unsaid())) ||
                               (method::is_movable && how.how.how() == via::mechanism::fetch);
       if (takes_copy && (detail::job.overrides & detail::job_view::overrides_words) == 0) {
-        if (detail::copy_block* const copy = detail::copy_at_hand(address_, sizeof(T))) {
+        if (detail::copy_block* const copy = detail::copy_at_hand<T>(address_)) {
           ++detail::counts.cache_hits;
           return method::invoke_on_copy(copy, std::forward<A>(arguments)...);
         }

@@ -13,6 +13,7 @@
 #include <new>
 #include <span>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 #include "sojourn/detail/leaving.hpp"
@@ -181,6 +182,28 @@ void unfix(global_ptr<T> p) {
   detail::fix_object(p.address(), false);
 }
 
+/// From now on `object` follows `to`: whenever that one has been fetched to a rank (via::fetch),
+/// the runtime fetches `object` there, too, in the background, and what is attached to it in turn,
+/// up to 256 objects. One that is fixed, or in which a method is suspended, stays where it is. It
+/// does not follow when `to` is only cached; and `to` does not follow `object`. The end of either
+/// object detaches them. Suspends. Errors: rank_lost; sojourn::error when objects of these types do
+/// not move. Source: the attached variables of Emerald (Jul et al., 1988).
+template <class T, class U>
+void attach(global_ptr<T> to, global_ptr<U> object) {
+  using leader = std::remove_const_t<T>;
+  using follower = std::remove_const_t<U>;
+  static_assert(detail::can_move<leader> && detail::can_move<follower>,
+                "sojourn: attach: objects of both types must be able to move (docs/policies.md)");
+  if (detail::never_moves<leader>(nullptr)) detail::refuse_to_attach(typeid(leader).name());
+  if (detail::never_moves<follower>(nullptr)) detail::refuse_to_attach(typeid(follower).name());
+  detail::attach_objects(to.address(), object.address(), detail::shape_of<follower>());
+}
+/// Ends what attach() has begun. Suspends. Errors: rank_lost.
+template <class T, class U>
+void detach(global_ptr<T> to, global_ptr<U> object) {
+  detail::detach_objects(to.address(), object.address());
+}
+
 /// Tells `make_array` that the elements need no value, because the caller writes each before it is
 /// read.
 struct uncleared_t {};
@@ -242,7 +265,7 @@ template <class T>
 [[gnu::always_inline]] inline std::remove_const_t<T> load(global_ptr<T> from) {
   using value = std::remove_const_t<T>;
   static_assert(travels<value>, "sojourn: what is loaded must travel");
-  detail::before_copy(from, 1);
+  detail::before_copy(global_ptr<const value>(from), 1);
   detail::room<value> r;
   if (detail::in_reach(from.address(), sizeof(value))) [[likely]] {
     std::memcpy(static_cast<void*>(&r.value), reinterpret_cast<const void*>(from.address()),

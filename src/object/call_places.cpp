@@ -283,7 +283,8 @@ void note_use_end(const copy_block& block, use_end how) {
   const double cost = block.is_object
                           ? price.fetch + block.away_from_home * price.call_from_home
                           : price.copy + (how == use_end::given_up ? price.invalidation : 0);
-  learn(*place, way::bring, cost + block.bytes / 1024.0 * price.kibibyte, block.uses);
+  learn(*place, way::bring, cost + (block.bytes + block.read_length) / 1024.0 * price.kibibyte,
+        block.uses);
 }
 void note_left_home(std::uint32_t asked_at, std::uint32_t uses) {
   if (place_record* const place = record_of_number(asked_at))

@@ -77,10 +77,10 @@ bool copied_objects::overlaps(std::uint64_t address, std::size_t bytes) const {
   return any_overlapping(address, bytes, [](copied_object&) { return true; });
 }
 
-copied_object& copied_objects::add(std::uint64_t address, std::size_t bytes) {
+copied_object& copied_objects::add(std::uint64_t address, object_shape shape) {
   copied_object& added = all_.find_or_add(address).first;
-  added = {address, bytes};
-  for (std::uint64_t number = region_of(address); number <= region_of(address + bytes - 1);
+  added = {address, shape.bytes, shape.type};
+  for (std::uint64_t number = region_of(address); number <= region_of(address + shape.bytes - 1);
        ++number) {
     if (++region_count_ > place_count_ / 2) use_more_places();
     enter(new region_of_copies{number, &added, nullptr});

@@ -17,12 +17,14 @@ namespace sojourn::detail {
 struct copied_object {
   std::uint64_t address;
   std::uint64_t bytes;
-  unsigned changing = 0;  ///< Methods in progress that change it, suspended ones included.
+  std::uint16_t type = 0;  ///< object_shape::type
+  unsigned changing = 0;   ///< Methods in progress that change it, suspended ones included.
   /// If it was made here and is away: how often a rank said that it has sent the object on, less
   /// how often one said that it has come.
   int on_its_way = 0;
-  bool is_checked = false;       ///< Checked mode: a call of it has been checked.
-  unsigned changes_in_vain = 0;  ///< Since a copy was given out last: changes that found none.
+  mutable unsigned too_long = 0;  ///< How often it need not be asked whether it fits a message.
+  bool is_checked = false;        ///< Checked mode: a call of it has been checked.
+  unsigned changes_in_vain = 0;   ///< Since a copy was given out last: changes that found none.
   // If it was made here and has come home for a call that had chosen that (call_places.hpp): which,
   // and changes since.
   std::uint32_t asked_at = 0;
@@ -48,7 +50,7 @@ class copied_objects {
   std::vector<copied_object*> overlapping(std::uint64_t address, std::size_t bytes) const;
   bool overlaps(std::uint64_t address, std::size_t bytes) const;
   /// Requires: it overlaps none.
-  copied_object& add(std::uint64_t address, std::size_t bytes);
+  copied_object& add(std::uint64_t address, object_shape shape);
   void remove(std::uint64_t address);
 
   /// A method changes something else than one of these objects: a whole that one is a part of, or a

@@ -13,8 +13,8 @@ std::size_t touched(copied_objects& all, std::uint64_t address, std::size_t byte
 
 TEST(copied_objects, a_range_touches_the_objects_with_which_it_shares_a_byte) {
   copied_objects all;
-  all.add(1000, 40);
-  all.add(1040, 8);
+  all.add(1000, {40});
+  all.add(1040, {8});
   EXPECT_EQ(touched(all, 1000, 40), 1u);
   EXPECT_EQ(touched(all, 1039, 1), 1u);
   EXPECT_EQ(touched(all, 1039, 2), 2u);
@@ -26,7 +26,7 @@ TEST(copied_objects, a_range_touches_the_objects_with_which_it_shares_a_byte) {
 
 TEST(copied_objects, one_that_was_removed_is_not_touched) {
   copied_objects all;
-  all.add(1000, 40);
+  all.add(1000, {40});
   all.remove(1000);
   EXPECT_TRUE(all.empty());
   EXPECT_EQ(all.find(1000), nullptr);

@@ -110,7 +110,7 @@ asks_for_copy::then objects_of_rank::start(asks_for_copy& asks) {
   using then = asks_for_copy::then;
   copy_memory& copies_here = memory();
   if (copy_block* const block = copies_here.find(asks.address_);
-      block != nullptr && block->bytes == asks.bytes_) {
+      block != nullptr && is_one(*block, asks.shape_)) {
     ++counts.cache_hits;
     asks.copy_ = block;
     return then::on_copy;
@@ -128,7 +128,7 @@ asks_for_copy::then objects_of_rank::start(asks_for_copy& asks) {
     ++counts.copies_evicted;
   }
   if (copies_here.is_over()) return then::by_result;
-  copy_block* const room = copies_here.take(asks.address_, asks.bytes_);
+  copy_block* const room = copies_here.take(asks.address_, asks.shape_);
   if (room == nullptr) return then::by_result;
   asks.number_ = waiting_.open();
   sends_copy_ = false;
@@ -172,7 +172,7 @@ asks_for_copy::then objects_of_rank::wait(asks_for_copy& asks, ticket_id ticket)
       if (asks.copy_ == nullptr && rules().has_object(asks.address_)) return then::on_object;
       if (asks.copy_ == nullptr && is_lost(asks.to)) throw_rank_lost(asks.to, "a call");
       SOJOURN_CHECK(asks.copy_ != nullptr, "a copy has gone before its first use");
-      if (asks.copy_->bytes != asks.bytes_) return then::by_result;
+      if (!is_one(*asks.copy_, asks.shape_)) return then::by_result;
       if (asks.chosen_at_ != 0) note_copy(asks.copy_, asks.chosen_at_);
       return then::on_copy;
     case woken::on_object:
@@ -194,9 +194,11 @@ outgoing asks_for_copy::begin(std::size_t payload_bytes) const {
   outgoing out = begin_fixed_request(to, sizeof(copy_or_call_header) + payload_bytes, true);
   const copy_or_call_header header{.address = address_,
                                    .number = number_,
-                                   .bytes = static_cast<std::uint32_t>(bytes_),
+                                   .bytes = static_cast<std::uint32_t>(shape_.bytes),
                                    .handler = 0,
                                    .is_chosen = chosen_at_ != 0,
+                                   .type = shape_.type,
+                                   .must_run = must_run_,
                                    .unused = 0};
   std::memcpy(out.payload, &header, sizeof header);
   out.payload += sizeof header;
@@ -232,7 +234,11 @@ void objects_of_rank::make_old(copy_block* block) {
   memory_->make_old(block);
   // Which are in use is not counted, because that would be counted at each use.
   constexpr std::size_t many = 64;
-  if (memory_->old_ones() >= many) memory_->free_old(copies_in_use());
+  constexpr std::size_t many_bytes = 1 << 20;
+  if (memory_->old_ones() >= many || memory_->old_bytes() >= old_bytes_in_use_ + many_bytes) {
+    memory_->free_old(copies_in_use());
+    old_bytes_in_use_ = memory_->old_bytes();
+  }
   on_fiber.copies.any_is_old = memory_->old_ones() != 0;
 }
 
@@ -253,19 +259,22 @@ bool objects_of_rank::refresh(piece* p) {
     seen.push_back(block);
     // Also after a refresh: another fiber may have had a newer copy since.
     if (copy_block* const good = memory_->find(block->address);
-        good != nullptr && good->bytes >= block->bytes) {
-      bring(block, static_cast<std::byte*>(good->object()));
+        good != nullptr && good->bytes >= block->bytes &&
+        (block->type == 0 || good->type == block->type)) {
+      if (!copy_memory::are_alike(*block, *good) || good->is_object)
+        bring_from(block, good->object());
       continue;
     }
     if (is_refreshed) continue;
     const call_name name{job.me, next_refreshing_++};
     refreshing_[name.number] = {p, block};
-    asked_bytes_ = block->bytes;
+    asked_ = {block->bytes, block->type};
     if (rules().resume_on_copy(block->address, {name, false, nullptr})) {
       refreshing_.erase(name.number);
       // The object has come home, or its home has ended.
-      if (rules().has_object(block->address) && is_here(block->address, block->bytes))
-        bring(block, reinterpret_cast<const std::byte*>(block->address));
+      if (rules().has_object(block->address) && is_here(block->address, block->bytes) &&
+          is_noted_as(block->address, block->type))
+        bring_from(block, reinterpret_cast<const void*>(block->address));
     } else {
       ++awaited;
     }

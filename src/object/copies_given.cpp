@@ -17,22 +17,50 @@ using coherence::call_name;
 
 void objects_of_rank::note_copied() {
   if (!checked()) job.quick_heap_bytes = noted_here_ != 0 ? 0 : job.my_heap_bytes;
-  job.has_copied = !copied_.empty() || !fixed_.empty();
+  job.has_copied = !copied_.empty() || !fixed_.empty() || !attached_.empty() || !followers_.empty();
   let_all_handlers_wait(job.has_copied || job.has_moved);
 }
 
 /// Notes that an object which was made here is to have copies, or to leave. Null when that cannot
 /// be: because a method is in progress in it, say, that began when nobody had noted it.
-copied_object* objects_of_rank::note_object(std::uint64_t address, std::size_t bytes) {
+copied_object* objects_of_rank::note_object(std::uint64_t address, object_shape shape) {
+  const std::size_t bytes = shape.bytes;
   if (copied_object* const known = copied_.find(address))
-    return known->bytes == bytes ? known : nullptr;
+    return known->bytes == bytes && known->type == shape.type ? known : nullptr;
   if (!is_here(address, bytes) || bytes == 0 || copied_.overlaps(address, bytes) ||
       copied_.is_changed_with(address, bytes) || may_be_in_use(address, bytes))
     return nullptr;
-  copied_object& noted = copied_.add(address, bytes);
+  copied_object& noted = copied_.add(address, shape);
   ++noted_here_;
   note_copied();
   return &noted;
+}
+
+/// Of an object that is here: it is not too long to be marshalled for another rank, and can be.
+bool objects_of_rank::fits_a_message(const copied_object& object) const {
+  if (object.type == 0 || object.changing != 0) return true;  // while it changes, nobody gets it
+  // To find out takes as long as to marshal it, so it is not asked for each call.
+  constexpr unsigned not_asked = 256;
+  if (object.too_long > 0) {
+    --object.too_long;
+    return false;
+  }
+  bool fits = false;
+  try {
+    const nonblocking<> promise;
+    const void* const here = bytes_of(object.address);
+    fits = here != nullptr && object_type_at(object.type)->length(here) <= longest_marshalled_copy;
+  } catch (...) {
+    // Its `save` throws.
+  }
+  if (!fits) object.too_long = not_asked;
+  return fits;
+}
+
+/// The object at this address is, or may be, what a copy of this type was made of.
+bool objects_of_rank::is_noted_as(std::uint64_t address, std::uint16_t type) const {
+  const copied_object* const known = copied_.find(address);
+  return type == 0 || (known != nullptr && known->type == type);
 }
 
 void objects_of_rank::forget_noted(std::uint64_t address) {
@@ -48,9 +76,11 @@ void objects_of_rank::serve_copy_or_call(request& m) {
   request inner = m;
   inner.payload += sizeof head;
   inner.bytes -= static_cast<std::uint32_t>(sizeof head);
-  if (head.is_chosen != 0 && works_on_its_own_objects()) return run_contained(head.handler, inner);
-  copied_object* const object = note_object(head.address, head.bytes);
-  if (object == nullptr || !rules().has_object(head.address))
+  const bool runs = head.must_run != 0 || !is_a_type({head.bytes, head.type}) ||
+                    (head.is_chosen != 0 && works_on_its_own_objects());
+  if (runs) return run_contained(head.handler, inner);
+  copied_object* const object = note_object(head.address, {head.bytes, head.type});
+  if (object == nullptr || !rules().has_object(head.address) || !fits_a_message(*object))
     return run_contained(head.handler, inner);
   // Checked mode: the first call of an object runs here, where the object is checked.
   if (checked() && !std::exchange(object->is_checked, true))
@@ -90,6 +120,9 @@ coherence::in_progress objects_of_rank::methods_in(std::uint64_t object) const {
   // to its leaving.
   const coherence::entry* const e = known_.entries.find(object);
   if (e == nullptr || !e->has_order()) return coherence::in_progress::nothing;
+  // One that is too long stays, except to go home.
+  if (e->order.front().rank != owner_of(object) && !fits_a_message(*known))
+    return coherence::in_progress::reading;
   if (fixed_.contains(object) || (is_home(object) && may_be_in_use(known->address, known->bytes)))
     return coherence::in_progress::reading;
   return coherence::in_progress::nothing;
@@ -145,8 +178,9 @@ void objects_of_rank::renew_copies_in_use(std::uint64_t address) {
        h = h->outer) {
     if (h->what != hold::kind::copy) continue;
     auto* const block = static_cast<copy_block*>(h->of);
-    if (block->address == address && !block->is_good && rules().has_object(address))
-      bring(block, static_cast<const std::byte*>(bytes_of(address)));
+    if (block->address == address && !block->is_good && rules().has_object(address) &&
+        is_noted_as(address, block->type))
+      bring_from(block, bytes_of(address));
   }
 }
 
@@ -165,7 +199,8 @@ void objects_of_rank::take_copies_back(const std::vector<copied_object*>& which)
 /// An object that is changed again and again, while nobody copies it, is a usual one again.
 void objects_of_rank::forget_if_settled(copied_object* object) {
   constexpr unsigned enough = 8;
-  if (object->changing != 0 || object->changes_in_vain < enough ||
+  // Of a marshalled one, methods that are suspended on old copies may still ask.
+  if (object->type != 0 || object->changing != 0 || object->changes_in_vain < enough ||
       known_.entries.find(object->address) != nullptr ||
       known_.directories.find(object->address) != nullptr || !is_home(object->address))
     return;
@@ -173,6 +208,7 @@ void objects_of_rank::forget_if_settled(copied_object* object) {
 }
 
 void objects_of_rank::give_up_copies(std::uint64_t address, std::size_t bytes) {
+  forget_attached(address, bytes);
   bring_parts_home(address, bytes);
   copied_.begin_change_of(address, bytes);
   take_copies_back(copied_.overlapping(address, bytes));

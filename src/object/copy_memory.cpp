@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <functional>
 #include <new>
+#include <string_view>
 #include <utility>
 
 namespace sojourn::detail {
@@ -19,7 +22,14 @@ constexpr std::size_t first_places = 1024;
 constexpr std::size_t whole_bytes(std::size_t bytes) {
   return sizeof(copy_block) + (bytes + 15) / 16 * 16;
 }
+std::size_t whole_bytes(const copy_block& block) {
+  return whole_bytes(block.bytes) + block.read_length;
+}
 static_assert(whole_bytes(longest_copy) <= copy_rooms::longest);
+
+std::uint64_t hash_of(const std::byte* message, std::size_t bytes) {
+  return std::hash<std::string_view>()({reinterpret_cast<const char*>(message), bytes});
+}
 
 std::unique_ptr<copy_block*[]> empty_places(std::size_t count) {
   auto places = std::make_unique_for_overwrite<copy_block*[]>(count);
@@ -43,16 +53,49 @@ copy_memory::copy_memory(std::size_t most)
 
 copy_memory::~copy_memory() { copies = {no_places, shift_of_two_places}; }
 
-copy_block* copy_memory::take(std::uint64_t address, std::size_t bytes) {
-  void* const room = rooms_.take(whole_bytes(bytes));
+copy_block* copy_memory::take(std::uint64_t address, object_shape shape) {
+  void* const room = rooms_.take(whole_bytes(shape.bytes));
   if (room == nullptr) return nullptr;
   auto* const block = ::new (room) copy_block{};
   block->address = address;
-  block->bytes = static_cast<std::uint32_t>(bytes);
+  block->bytes = static_cast<std::uint32_t>(shape.bytes);
+  block->type = shape.type;
   return block;
 }
 
+void copy_memory::fill(copy_block* block, const std::byte* from, std::size_t bytes) {
+  if (block->type == 0) {
+    std::memcpy(block->object(), from, block->bytes);
+    return;
+  }
+  const std::uint64_t hash = hash_of(from, bytes);
+  if (block->is_made && block->read_from == hash && block->read_length == bytes) return;
+  destroy(block);
+  object_type_at(block->type)->read(block->object(), from, bytes);
+  block->is_made = true;
+  block->read_from = hash;
+  if (block->is_old) old_bytes_ += bytes - block->read_length;
+  block->read_length = static_cast<std::uint32_t>(bytes);
+}
+
+void copy_memory::note_sent(copy_block* block, const std::byte* written, std::size_t bytes) {
+  object_bytes_ -= whole_bytes(*block);
+  block->read_from = hash_of(written, bytes);
+  block->read_length = static_cast<std::uint32_t>(bytes);
+  object_bytes_ += whole_bytes(*block);
+}
+
+bool copy_memory::are_alike(const copy_block& one, const copy_block& other) {
+  return one.is_made && other.is_made && one.type == other.type &&
+         one.read_from == other.read_from && one.read_length == other.read_length;
+}
+
+void copy_memory::destroy(copy_block* block) {
+  if (std::exchange(block->is_made, false)) object_type_at(block->type)->destroy(block->object());
+}
+
 void copy_memory::free(copy_block* block) {
+  destroy(block);
   block->bytes = 0;  // no address is traced to an object of it
   rooms_.give_back(block);
 }
@@ -62,6 +105,7 @@ void copy_memory::give_back(copy_block* block) { free(block); }
 void copy_memory::free_old(std::span<const copy_block* const> used) {
   std::erase_if(old_, [&](copy_block* block) {
     if (std::find(used.begin(), used.end(), block) != used.end()) return false;
+    old_bytes_ -= whole_bytes(*block);
     free(block);
     return true;
   });
@@ -69,7 +113,7 @@ void copy_memory::free_old(std::span<const copy_block* const> used) {
 
 void copy_memory::make_good(copy_block* block) {
   block->is_good = true;
-  good_bytes_ += whole_bytes(block->bytes);
+  good_bytes_ += whole_bytes(*block);
   block->older = newest_;
   block->newer = nullptr;
   (newest_ != nullptr ? newest_->newer : oldest_) = block;
@@ -79,7 +123,7 @@ void copy_memory::make_good(copy_block* block) {
 
 void copy_memory::make_object(copy_block* block) {
   block->is_good = block->is_object = true;
-  object_bytes_ += whole_bytes(block->bytes);
+  object_bytes_ += whole_bytes(*block);
   enter(block);
 }
 
@@ -123,16 +167,18 @@ copy_block* copy_memory::find(std::uint64_t address) {
 
 void copy_memory::make_old(copy_block* block) {
   block->is_good = false;
+  block->is_old = true;
   --good_count_;
   if (block->is_object) {
-    object_bytes_ -= whole_bytes(block->bytes);
+    object_bytes_ -= whole_bytes(*block);
   } else {
-    good_bytes_ -= whole_bytes(block->bytes);
+    good_bytes_ -= whole_bytes(*block);
     (block->older != nullptr ? block->older->newer : oldest_) = block->newer;
     (block->newer != nullptr ? block->newer->older : newest_) = block->older;
   }
   take_out(block);
   old_.push_back(block);
+  old_bytes_ += whole_bytes(*block);
 }
 
 std::uint64_t copy_memory::original(std::uint64_t address) const {

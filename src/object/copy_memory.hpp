@@ -22,22 +22,33 @@ class copy_memory {
   copy_memory& operator=(const copy_memory&) = delete;
 
   /// Room for the copy of an object, which is not good yet; null when there is none.
-  copy_block* take(std::uint64_t address, std::size_t bytes);
+  copy_block* take(std::uint64_t address, object_shape shape);
   /// Gives room back that never was a good copy.
   void give_back(copy_block* block);
 
-  /// The bytes of the object are in `block`: it is found from now on.
+  /// Makes the object in `block` as it is in a message. One that is marshalled, and is there
+  /// already, is left alone if it came from a message of the same bytes: a suspended method may
+  /// have addresses of what it owns. Errors: what reading the message throws; then there is none.
+  /// Requires: `from` is aligned to 16.
+  void fill(copy_block* block, const std::byte* from, std::size_t bytes);
+  /// Both have come from the same message.
+  static bool are_alike(const copy_block& one, const copy_block& other);
+  /// fill() has been called: the object is found from now on.
   void make_good(copy_block* block);
   /// The object itself has moved here, into `block`. It is found as a good copy is, and not
   /// evicted.
   void make_object(copy_block* block);
-  /// What such objects and their headers take.
+  /// What such objects and their headers take. (What an object owns counts by the length of the
+  /// message in which it came.)
   std::size_t object_bytes() const { return object_bytes_; }
   /// The good copy of an object, or the object, or null.
   copy_block* find(std::uint64_t address);
   /// The copy is not as the object is any more. It stays until free_old().
   void make_old(copy_block* block);
+  /// An object is about to leave, as it is in the message: what is left of it here is as that says.
+  void note_sent(copy_block* block, const std::byte* written, std::size_t bytes);
   std::size_t old_ones() const { return old_.size(); }
+  std::size_t old_bytes() const { return old_bytes_; }
   /// Frees the old copies but those in `used`.
   void free_old(std::span<const copy_block* const> used);
 
@@ -53,6 +64,7 @@ class copy_memory {
   std::size_t address_bytes() const { return rooms_.address_bytes(); }
 
  private:
+  void destroy(copy_block* block);
   void free(copy_block* block);
   void put_first(copy_block* block);
   void take_out(copy_block* block);
@@ -61,6 +73,7 @@ class copy_memory {
 
   std::size_t most_;
   std::size_t good_bytes_ = 0;
+  std::size_t old_bytes_ = 0;
   std::size_t object_bytes_ = 0;
   std::size_t good_count_ = 0;
   copy_rooms rooms_;

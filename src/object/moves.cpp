@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "frames/symbols.hpp"
 #include "message/inbound.hpp"
 #include "message/outbound.hpp"
 #include "message/programs.hpp"
@@ -58,7 +59,9 @@ void objects_of_rank::hear_of_place(int from, const object_place_message& m) {
       if (!is_home(m.address) && m.rank != job.me) note_place(m.address, m.rank);
       return;
     case kind::has_come:
+    case kind::has_followed:
       if (copied_object* const object = copied_.find(m.address)) --object->on_its_way;
+      if (m.what == kind::has_come) attached_should_follow(m.address, from);
       return wake_those_who_wait_for_arrivals();
     case kind::question:
       return tell_place(from, {m.address, m.ticket, m.rank, kind::answer});
@@ -110,7 +113,8 @@ bool contains(const copied_object& whole, std::uint64_t address, std::size_t byt
 }  // namespace
 
 /// The object, or a part of one, that was made elsewhere and is here.
-object_place objects_of_rank::find_guest(std::uint64_t address, std::size_t bytes) {
+object_place objects_of_rank::find_guest(std::uint64_t address, object_shape shape) {
+  const std::size_t bytes = shape.bytes;
   if (guests_ == 0) return {};
   copy_block* block = memory().find(address);
   if (block == nullptr || !block->is_object || block->bytes < bytes) {
@@ -121,12 +125,19 @@ object_place objects_of_rank::find_guest(std::uint64_t address, std::size_t byte
     }
   }
   if (block == nullptr) return {};
+  if (block->address == address && block->bytes == bytes && !is_one(*block, shape))
+    throw error(format(
+        "the object at 0x%llx is called as a %s, and has moved as something else of that length: "
+        "fetch it through a pointer of the type with which it was made",
+        static_cast<unsigned long long>(address),
+        demangle_type(object_type_at(shape.type)->type->name()).c_str()));
   return {static_cast<std::byte*>(block->object()) + (address - block->address), block, job.me};
 }
 
-object_place objects_of_rank::find(std::uint64_t address, std::size_t bytes) {
+object_place objects_of_rank::find(std::uint64_t address, object_shape shape) {
+  const std::size_t bytes = shape.bytes;
   if (!is_home(address)) {
-    const object_place at = find_guest(address, bytes);
+    const object_place at = find_guest(address, shape);
     if (at.here != nullptr && is_lost(owner_of(address)))
       throw_rank_lost(owner_of(address), "a call");
     return at.here != nullptr ? at : object_place{nullptr, nullptr, guess(address)};
@@ -136,14 +147,14 @@ object_place objects_of_rank::find(std::uint64_t address, std::size_t bytes) {
       const object_place at = find_away(away->address);
       if (at.here == nullptr && at.rank != job.me) return at;
     } else {
-      bring_home(away->address, away->bytes);
+      bring_home(*away);
     }
   }
   return {reinterpret_cast<void*>(address), nullptr, job.me};
 }
 
-object_place objects_of_rank::find_for(int caller, std::uint64_t address, std::size_t bytes) {
-  object_place at = find(address, bytes);
+object_place objects_of_rank::find_for(int caller, std::uint64_t address, object_shape shape) {
+  object_place at = find(address, shape);
   constexpr std::uint16_t most = 0xffff;
   if (at.block != nullptr && caller == owner_of(address) && at.block->away_from_home != most)
     ++at.block->away_from_home;
@@ -159,7 +170,7 @@ object_place objects_of_rank::find_for(int caller, std::uint64_t address, std::s
     ticket_wait(answer);
     std::erase_if(questions_, [&](const question& q) { return q.answer == answer; });
     ticket_drop(answer);
-    at = find(address, bytes);
+    at = find(address, shape);
   }
   if (at.here == nullptr && at.rank != caller && caller != job.me)
     tell_place(caller, {address, 0, at.rank, object_place_message::kind::probable_place});
@@ -192,22 +203,29 @@ object_place objects_of_rank::find_away(std::uint64_t address) {
 
 // ---- Bringing an object here -------------------------------------------------------------------
 
-object_place objects_of_rank::bring_here(std::uint64_t address, std::size_t bytes, bool writes,
-                                         std::uint64_t chosen_at) {
+object_place objects_of_rank::bring_here(std::uint64_t address, object_shape shape, bool writes,
+                                         std::uint64_t chosen_at, bool is_attached) {
   copy_memory& memory_here = memory();
   copy_block* room = nullptr;
-  if (!is_home(address)) {
+  if (is_home(address)) {
+    // Neither a part of an object that is away, nor one that has a part elsewhere, is here.
+    const copied_object* const away = one_that_is_away(address, shape.bytes);
+    if (away != nullptr && (away->address != address || away->bytes != shape.bytes))
+      return {nullptr, nullptr, guess(away->address)};
+  } else {
     const bool is_full = memory_here.object_bytes() > most_;
-    room = is_full ? nullptr : memory_here.take(address, bytes);
+    room = is_full ? nullptr : memory_here.take(address, shape);
     if (room == nullptr) return {nullptr, nullptr, guess(address)};
   }
   stays_here stays;
   const coherence::call_name name{job.me, waiting_.open()};
   waiting_.find(name.number)->room = room;
-  asked_bytes_ = bytes;
+  waiting_.find(name.number)->follows = is_attached;
+  asked_ = shape;
   is_chosen_ = chosen_at != 0;
+  is_attached_ = is_attached;
   const next then = rules().access(address, {name, writes, nullptr}, coherence::ask::for_object);
-  is_chosen_ = false;
+  is_chosen_ = is_attached_ = false;
   const int told = then == next::wait ? wait_until_told(name.number, 0) : -1;
   const waiting_call was = waiting_.close(name.number);
   if (was.room != nullptr) memory_here.give_back(was.room);
@@ -230,18 +248,28 @@ object_place objects_of_rank::bring_here(std::uint64_t address, std::size_t byte
     return {reinterpret_cast<void*>(address), nullptr, job.me};
   }
   copy_block* const block = memory_here.find(address);
-  if (block == nullptr || !block->is_object || block->bytes != bytes)
+  if (block == nullptr || !block->is_object || !is_one(*block, shape))
     return {nullptr, nullptr, guess(address)};
   if (chosen_at != 0) note_copy(block, chosen_at);
   return {block->object(), block, job.me};
 }
 
+object_place objects_of_rank::bring_for_call(std::uint64_t address, object_shape shape, bool writes,
+                                             std::uint64_t chosen_at) {
+  const bool was_away = is_home(address) && !rules().has_object(address);
+  const object_place at = bring_here(address, shape, writes, chosen_at);
+  if (was_away && at.here != nullptr) attached_should_follow(address, job.me);
+  return at;
+}
+
 /// Brings back an object that was made here. A method that is in progress in it has to end first.
-void objects_of_rank::bring_home(std::uint64_t address, std::size_t bytes) {
+void objects_of_rank::bring_home(const copied_object& away) {
+  const std::uint64_t address = away.address;
+  const object_shape shape{away.bytes, away.type};
   constexpr std::uint64_t longest_wait_ns = 1'000'000;
   std::uint64_t wait_ns = 1000;
   stays_here stays;
-  while (copied_.find(address) != nullptr && bring_here(address, bytes, true).here == nullptr) {
+  while (copied_.find(address) != nullptr && bring_here(address, shape, true).here == nullptr) {
     fix_object(address, false);
     sleep_for(std::chrono::nanoseconds(wait_ns));
     wait_ns = std::min(wait_ns * 2, longest_wait_ns);
@@ -249,14 +277,15 @@ void objects_of_rank::bring_home(std::uint64_t address, std::size_t bytes) {
 }
 
 bool objects_of_rank::bring_all_home() {
-  std::vector<std::pair<std::uint64_t, std::size_t>> all;
+  std::vector<std::pair<std::uint64_t, object_shape>> all;
   copied_.each([&](const copied_object& o) {
-    if (is_home(o.address) && !rules().has_object(o.address)) all.emplace_back(o.address, o.bytes);
+    if (is_home(o.address) && !rules().has_object(o.address))
+      all.emplace_back(o.address, object_shape{o.bytes, o.type});
   });
   bool has_all = true;
-  for (const auto& [address, bytes] : all) {
+  for (const auto& [address, shape] : all) {
     fix_object(address, false);
-    has_all = bring_here(address, bytes, true).here != nullptr && has_all;
+    has_all = bring_here(address, shape, true).here != nullptr && has_all;
   }
   return has_all;
 }
@@ -269,25 +298,27 @@ void objects_of_rank::take_in(std::uint64_t object, const coherence::call_name& 
   if (copy_block* const copy = memory().find(object)) make_old(copy);
   if (is_home(object)) {
     if (copied_object* const known = copied_.find(object);
-        known == nullptr || known->bytes != arriving_bytes_)
+        known == nullptr || known->bytes != asked_.bytes || known->type != asked_.type)
       die("an object at 0x%llx has come home with %zu bytes, which are not its length",
-          static_cast<unsigned long long>(object), arriving_bytes_);
-    std::memcpy(reinterpret_cast<void*>(object), arriving_, arriving_bytes_);
+          static_cast<unsigned long long>(object), asked_.bytes);
+    take_home(object);
     --away_;
     return note_moved();
   }
   waiting_call* const waits = c.rank == job.me ? waiting_.find(c.number) : nullptr;
+  const bool follows = waits != nullptr && waits->follows;
   copy_block* block = waits != nullptr ? std::exchange(waits->room, nullptr) : nullptr;
-  if (block == nullptr || block->bytes != arriving_bytes_) {
+  if (block == nullptr || block->bytes != asked_.bytes || block->type != asked_.type) {
     if (block != nullptr) memory_->give_back(block);
-    block = memory().take(object, arriving_bytes_);
+    block = memory().take(object, asked_);
     if (block == nullptr) die("there is no room for an object that has moved here");
   }
-  bring(block, arriving_);
+  bring_arriving(block);
   memory_->make_object(block);
-  copied_.add(object, arriving_bytes_);
+  copied_.add(object, asked_);
   ++guests_;
-  tell_place(owner_of(object), {object, 0, job.me, object_place_message::kind::has_come});
+  using kind = object_place_message::kind;
+  tell_place(owner_of(object), {object, 0, job.me, follows ? kind::has_followed : kind::has_come});
   note_copied();
   note_moved();
 }
@@ -349,23 +380,22 @@ void fix_object(std::uint64_t address, bool fixed) {
 }
 
 void objects_of_rank::bring_parts_home(std::uint64_t address, std::size_t bytes) {
-  while (const copied_object* const away = one_that_is_away(address, bytes))
-    bring_home(away->address, away->bytes);
+  while (const copied_object* const away = one_that_is_away(address, bytes)) bring_home(*away);
 }
 void bring_parts_home(std::uint64_t address, std::size_t bytes) {
   objects_here->bring_parts_home(address, bytes);
 }
 
-object_place find_object(std::uint64_t address, std::size_t bytes) {
-  return objects_here->find(address, bytes);
+object_place find_object(std::uint64_t address, object_shape shape) {
+  return objects_here->find(address, shape);
 }
-object_place bring_object(std::uint64_t address, std::size_t bytes, bool writes,
+object_place bring_object(std::uint64_t address, object_shape shape, bool writes,
                           std::uint64_t chosen_at) {
-  return objects_here->bring_here(address, bytes, writes, chosen_at);
+  return objects_here->bring_for_call(address, shape, writes, chosen_at);
 }
 int probable_place(std::uint64_t address) { return objects_here->probable_place(address); }
-object_place find_object_for(int caller, std::uint64_t address, std::size_t bytes) {
-  return objects_here->find_for(caller, address, bytes);
+object_place find_object_for(int caller, std::uint64_t address, object_shape shape) {
+  return objects_here->find_for(caller, address, shape);
 }
 
 /// A pointer to an object of this rank is wanted that is elsewhere, or that has a part elsewhere.
@@ -389,6 +419,18 @@ void warn_of_raw_pointers(const char* method) {
       "sojourn: rank %d: warning: %.*s is called via::fetch, but the program also uses such "
       "objects through pointers, put or get (global_ptr::local), which know of no move: "
       "they stay, and are called where they are (docs/policies.md)\n",
+      job.me, static_cast<int>(name.size()), name.data());
+}
+
+void warn_of_changes_by_pointers(const char* method) {
+  static bool has_warned = false;
+  if (std::exchange(has_warned, true)) return;
+  const std::string_view name = method_name_in(method);
+  std::fprintf(
+      stderr,
+      "sojourn: rank %d: warning: %.*s is called via::cache, but the program can also change such "
+      "objects through pointers or put (global_ptr::local), of which copies would not know: they "
+      "are not copied; read through global_ptr<const T>(p).local() (docs/policies.md)\n",
       job.me, static_cast<int>(name.size()), name.data());
 }
 

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <utility>
+#include <vector>
 
 #include "base/check.hpp"
 #include "fiber/ready_queue.hpp"
+#include "fiber/thrown.hpp"
+#include "frames/symbols.hpp"
 #include "message/dispatcher.hpp"
 #include "message/inbound.hpp"
 #include "message/message_reader.hpp"
@@ -44,8 +48,11 @@ void check(const arrival& a, const object_message& m) {
   const bool asks = m.what == kind::take || m.what == kind::refresh || m.what == kind::run;
   if (asks && m.caller != a.source && a.source != home && home != job.me)
     refuse_arrival(a, "names a call of another rank");
-  const bool brings_bytes = m.what == kind::grant || m.what == kind::object;
-  if (brings_bytes && a.bytes - sizeof m != m.bytes)
+  if (!is_a_type({m.bytes, m.type})) refuse_arrival(a, "names a type that there is not");
+  const bool brings_bytes =
+      m.what == kind::grant || m.what == kind::object || (m.what == kind::bytes && m.bytes != 0);
+  const std::size_t brought = a.bytes - sizeof m;
+  if (brings_bytes && (m.type == 0 ? brought != m.bytes : brought == 0))
     refuse_arrival(a, "brings an object of another length than it says");
 }
 
@@ -93,6 +100,32 @@ void objects_of_rank::send_request(int to, const object_message& m) {
   when_room(to, sizeof m, waiting::go, new waiting{to, m}, nullptr);
 }
 
+namespace {
+
+/// An object that is marshalled, as it is sent.
+std::vector<std::byte> write_for(int to, std::uint64_t object, const void* here,
+                                 const object_type& type) {
+  const nonblocking<> promise;
+  try {
+    std::vector<std::byte> written = type.write(here);
+    if (written.size() > longest_object_message)
+      throw error(format("it takes %zu bytes, and at most %zu go in a message", written.size(),
+                         longest_object_message));
+    return written;
+  } catch (...) {
+    die("the %s at 0x%llx cannot be sent to rank %d, which is to have it or a copy of it: %s",
+        demangle_type(type.type->name()).c_str(), static_cast<unsigned long long>(object), to,
+        text_of(std::current_exception()).c_str());
+  }
+}
+[[noreturn]] void cannot_marshal(std::uint16_t type) {
+  die("a %s cannot be marshalled, to be moved or copied: %s",
+      demangle_type(object_type_at(type)->type->name()).c_str(),
+      text_of(std::current_exception()).c_str());
+}
+
+}  // namespace
+
 void objects_of_rank::send(int to, const coherence::message& m) {
   using coherence::kind;
   const copied_object* const object = copied_.find(m.object);
@@ -103,11 +136,13 @@ void objects_of_rank::send(int to, const coherence::message& m) {
       .caller = m.about.name.rank,
       .number = m.about.name.number,
       .address = m.object,
-      .bytes = static_cast<std::uint32_t>(object == nullptr ? asked_bytes_ : object->bytes),
+      .bytes = static_cast<std::uint32_t>(object == nullptr ? asked_.bytes : object->bytes),
+      .type = object == nullptr ? asked_.type : object->type,
+      .hops = m.hops,
       .writes = m.about.writes,
       .is_sure = m.is_sure,
-      .hops = m.hops,
-      .is_chosen = is_chosen_};
+      .is_chosen = is_chosen_,
+      .is_attached = is_attached_};
   switch (m.what) {
     case kind::copy:
       // asks_for_copy sends it, with the call that it is about. That call waits already if home
@@ -133,13 +168,23 @@ void objects_of_rank::send(int to, const coherence::message& m) {
     case kind::grant:
     case kind::bytes: {
       if (m.what == kind::grant) ++counts.copies_given;
-      const void* const bytes = bytes_of(m.object);
-      if (bytes == nullptr) told.bytes = 0;
-      leaving_.resize(std::max(leaving_.size(), sizeof told + told.bytes));
+      const void* const here = bytes_of(m.object);
+      // The object that a method asks for, which is suspended on a copy, may have been destroyed.
+      if (here == nullptr || !is_noted_as(m.object, told.type)) told.bytes = told.type = 0;
+      std::size_t length = told.bytes;
+      std::vector<std::byte> written;
+      if (told.type != 0) {
+        written = write_for(to, m.object, here, *object_type_at(told.type));
+        length = written.size();
+        if (m.what == kind::object && !is_home(m.object))
+          memory_->note_sent(memory_->find(m.object), written.data(), length);
+      }
+      leaving_.resize(std::max(leaving_.size(), sizeof told + length));
       std::memcpy(leaving_.data(), &told, sizeof told);
-      if (bytes != nullptr) std::memcpy(leaving_.data() + sizeof told, bytes, told.bytes);
+      if (length != 0)
+        std::memcpy(leaving_.data() + sizeof told, told.type == 0 ? here : written.data(), length);
       return send_reply(to, runtime_message::object_copies, 0, 0, leaving_.data(),
-                        sizeof told + told.bytes);
+                        sizeof told + length);
     }
     default:
       if (!coherence::is_reply(m.what)) return send_request(to, told);
@@ -148,9 +193,9 @@ void objects_of_rank::send(int to, const coherence::message& m) {
 }
 
 /// The object, which is here; null when it is not.
-const void* objects_of_rank::bytes_of(std::uint64_t object) {
+const void* objects_of_rank::bytes_of(std::uint64_t object) const {
   if (is_home(object)) return reinterpret_cast<const void*>(object);
-  copy_block* const block = memory().find(object);
+  copy_block* const block = memory_ == nullptr ? nullptr : memory_->find(object);
   return block != nullptr && block->is_object ? block->object() : nullptr;
 }
 
@@ -166,16 +211,19 @@ void objects_of_rank::arrive(const arrival& a, const object_message& m) {
       .rank = m.rank};
   arriving_ = a.payload + sizeof m;
   arriving_bytes_ = a.bytes - sizeof m;
-  asked_bytes_ = m.bytes;
+  asked_ = {m.bytes, m.type};
+  if (m.what == kind::take && m.is_attached != 0 && !follows(m.address, asked_))
+    return run(m.address, told.about);
   if (m.what == kind::take) {
     copied_object* const object =
-        rules().has_object(m.address) ? note_object(m.address, m.bytes) : copied_.find(m.address);
+        rules().has_object(m.address) ? note_object(m.address, asked_) : copied_.find(m.address);
     // Checked mode: the first call of an object runs here, where the object is checked.
     const bool is_checked_first =
         checked() && object != nullptr && !std::exchange(object->is_checked, true);
     const bool stays_home =
         m.is_chosen != 0 && rules().has_object(m.address) && works_on_its_own_objects();
-    if (object == nullptr || object->bytes != m.bytes || is_checked_first || stays_home)
+    if (object == nullptr || object->bytes != m.bytes || object->type != m.type ||
+        is_checked_first || stays_home)
       return run(m.address, told.about);
   }
   const bool is_about_a_move = m.what == kind::moved || m.what == kind::have;
@@ -186,8 +234,38 @@ void objects_of_rank::arrive(const arrival& a, const object_message& m) {
   rules().arrive(a.source, told);
 }
 
-void objects_of_rank::bring(copy_block* block, const std::byte* bytes) {
-  std::memcpy(block->object(), bytes, block->bytes);
+/// Makes an object of another rank, or a copy of one, from the message that is being looked at.
+void objects_of_rank::bring_arriving(copy_block* block) {
+  try {
+    memory_->fill(block, arriving_, arriving_bytes_);
+  } catch (...) {
+    cannot_marshal(block->type);
+  }
+}
+/// The same from one that is here.
+void objects_of_rank::bring_from(copy_block* block, const void* object) {
+  if (block->type == 0) return memory_->fill(block, static_cast<const std::byte*>(object), 0);
+  try {
+    const std::vector<std::byte> written = object_type_at(block->type)->write(object);
+    memory_->fill(block, written.data(), written.size());
+  } catch (...) {
+    cannot_marshal(block->type);
+  }
+}
+/// An object that was made here has come back.
+void objects_of_rank::take_home(std::uint64_t object) {
+  auto* const at = reinterpret_cast<void*>(object);
+  if (asked_.type == 0) {
+    std::memcpy(at, arriving_, arriving_bytes_);
+    return;
+  }
+  const object_type& type = *object_type_at(asked_.type);
+  try {
+    type.destroy(at);
+    type.read(at, arriving_, arriving_bytes_);
+  } catch (...) {
+    cannot_marshal(asked_.type);
+  }
 }
 
 void objects_of_rank::wake(std::uint64_t object, const call_name& c, woken how) {
@@ -197,11 +275,14 @@ void objects_of_rank::wake(std::uint64_t object, const call_name& c, woken how) 
     // Without bytes, because the object or its rank is gone, the method ends on those that it has.
     if (how == woken::refreshed) {
       const void* const bytes =
-          rules().has_object(r.block->address) ? bytes_of(r.block->address) : nullptr;
+          rules().has_object(r.block->address) && is_noted_as(r.block->address, r.block->type)
+              ? bytes_of(r.block->address)
+              : nullptr;
       if (bytes != nullptr) {
-        bring(r.block, static_cast<const std::byte*>(bytes));
-      } else if (arriving_bytes_ == r.block->bytes) {
-        bring(r.block, arriving_);
+        bring_from(r.block, bytes);
+      } else if (arriving_bytes_ != 0 && asked_.bytes == r.block->bytes &&
+                 asked_.type == r.block->type) {
+        bring_arriving(r.block);
       }
     }
     if (--refreshes_[r.of] == 0) {
@@ -216,11 +297,11 @@ void objects_of_rank::wake(std::uint64_t object, const call_name& c, woken how) 
   waiting_call& waits = *known;
   if (how == woken::on_copy && memory().find(object) == nullptr) {
     copy_block* const block = std::exchange(waits.room, nullptr);
-    if (block == nullptr || block->bytes != arriving_bytes_)
+    if (block == nullptr || block->bytes != asked_.bytes || block->type != asked_.type)
       die("a copy of the object at 0x%llx has come with %zu bytes, and this rank has asked for %u",
-          static_cast<unsigned long long>(object), arriving_bytes_,
+          static_cast<unsigned long long>(object), asked_.bytes,
           block == nullptr ? 0u : block->bytes);
-    bring(block, arriving_);
+    bring_arriving(block);
     memory_->make_good(block);
   }
   waits.told = static_cast<int>(how);

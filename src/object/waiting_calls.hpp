@@ -17,6 +17,7 @@ struct waiting_call {
   int told = -1;               ///< Not negative: a coherence::woken.
   copy_block* room = nullptr;  ///< For the copy, or the object, that it asks for.
   int rank = -1;               ///< Where the object was when the call was told.
+  bool follows = false;        ///< No call: the object is to come because another has.
 };
 
 class waiting_calls {

@@ -82,6 +82,32 @@ void migration_sends_fewer_messages() {
   tree.destroy();
 }
 
+/// Lookups that begin below the replicated levels.
+void replicated_levels_save_their_messages() {
+  std::vector<double> messages;
+  for (const int levels : {0, 1, 2}) {
+    apps::experiment<std::uint64_t, std::uint64_t> tree(some_keys<std::uint64_t>(3000),
+                                                        {.fanout = 10, .replicated = levels});
+    expect(tree.load({}).wrong.empty(), "the records are loaded");
+    const auto height =
+        static_cast<double>(sojourn::broadcast(std::uint64_t{tree.shape().height()}));
+    const apps::workload& reads = apps::workload_named("C");
+    for (const via how : {via::rpc, via::migrate}) {
+      const auto run = tree.run(reads, {.operations = 500, .how = how});
+      expect(run.wrong.empty(), run.wrong);
+      const double most = how == via::rpc ? 2 * (height - levels) : height - levels + 1;
+      // Some are versions that are still on their way.
+      expect(run.measured.messages_each() <= most + 0.5,
+             fmt::format("{} replicated levels of {}: {} messages a lookup", levels, height,
+                         run.measured.messages_each()));
+      if (how == via::rpc) messages.push_back(run.measured.messages_each());
+    }
+    tree.destroy();
+  }
+  if (sojourn::rank_count() > 1)
+    expect(messages[0] > messages[1] && messages[1] > messages[2], "each level saves messages");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -92,8 +118,15 @@ int main(int argc, char** argv) {
         every_workload_leaves_what_it_should<std::uint64_t, std::uint64_t>({fanout, placement});
       }
     }
+    for (int levels : {1, 2}) {
+      every_workload_leaves_what_it_should<std::uint64_t, std::uint64_t>(
+          {.fanout = 4, .replicated = levels});
+      every_workload_leaves_what_it_should<apps::text_key, apps::text_value>(
+          {.fanout = 6, .placement = apps::layout::subtree, .replicated = levels});
+    }
     fewer_records_than_requesters_do();
     migration_sends_fewer_messages();
+    replicated_levels_save_their_messages();
     return sojourn::reduce(failures, [](int a, int b) { return a + b; }) == 0 ? 0 : 1;
   });
 }

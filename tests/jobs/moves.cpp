@@ -369,6 +369,87 @@ void elements_of_arrays_move() {
   barrier();
 }
 
+/// It comes in the background.
+bool comes_here(global_ptr<counter> p) {
+  const auto begun = std::chrono::steady_clock::now();
+  while (p.where() != rank_me()) {
+    if (std::chrono::steady_clock::now() - begun > std::chrono::seconds(20)) return false;
+    yield();
+  }
+  return true;
+}
+
+/// The second is attached to the first, and the third to the second.
+void attached_objects_follow() {
+  const rank_t last = rank_count() - 1;
+  const std::array<global_ptr<counter>, 3> all{made_on<counter>(0), made_on<counter>(last / 2),
+                                               made_on<counter>(last)};
+  for (const auto p : all) call_first(p);
+  if (rank_me() == last) {
+    attach(all[0], all[1]);
+    attach(all[1], all[2]);
+  }
+  for (rank_t turn = last; turn >= 0; --turn) {
+    barrier();
+    if (rank_me() == turn) {
+      all[0].call<&counter::add>(via::fetch, 1);
+      CHECK(comes_here(all[1]));
+      CHECK(comes_here(all[2]));
+      CHECK_EQUAL(all[0].where(), rank_me());
+    }
+  }
+  // What follows is not followed.
+  barrier();
+  if (rank_me() == last) {
+    all[2].call<&counter::add>(via::fetch, 1);
+    all[1].call<&counter::add>(via::fetch, 1);
+    CHECK_EQUAL(all[0].call<&counter::rank>(via::rpc), 0);
+    detach(all[0], all[1]);
+  }
+  barrier();
+  if (rank_me() == last / 2) all[0].call<&counter::add>(via::fetch, 1);
+  barrier();
+  CHECK_EQUAL(all[1].call<&counter::rank>(via::rpc), last);
+  CHECK_EQUAL(all[0].call<&counter::get>(via::rpc), static_cast<unsigned>(rank_count()) + 1);
+  barrier();
+  if (rank_me() == 0) {
+    for (const auto p : all) destroy(p);
+  }
+  barrier();
+}
+
+/// Each of two is attached to the other, both are fetched by all ranks at once, and sometimes
+/// destroyed and made again.
+void attached_in_a_circle() {
+  for (int round = 0; round < 10; ++round) {
+    const auto a = made_on<counter>(0);
+    const auto b = made_on<counter>(rank_count() - 1);
+    barrier();
+    if (rank_me() == round % rank_count()) {
+      attach(a, b);
+      attach(b, a);
+      attach(b, a);
+    }
+    barrier();
+    for (int i = 0; i < 40; ++i)
+      (i % 3 == 0 ? a : b).call<&counter::add>(i % 5 == 0 ? via::rpc : via::fetch, 1);
+    barrier();
+    CHECK_EQUAL(a.call<&counter::get>(via::rpc) + b.call<&counter::get>(via::rpc),
+                40u * static_cast<unsigned>(rank_count()));
+    barrier();
+    if (rank_me() == 0) destroy(a);
+    if (rank_me() == rank_count() - 1) {
+      destroy(b);
+      // It probably lies where the destroyed one lay, and follows nobody.
+      const auto next = make<counter>(rank_me());
+      CHECK_EQUAL(next.call<&counter::add>(via::rpc, 1), 1u);
+      CHECK_EQUAL(next.where(), rank_me());
+      destroy(next);
+    }
+    barrier();
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -390,6 +471,8 @@ int main(int argc, char** argv) {
     check::claim(
         "elements of an array move each by itself, and come home when the array is destroyed",
         elements_of_arrays_move);
+    check::claim("attached objects follow the one that is fetched", attached_objects_follow);
+    check::claim("objects attached in a circle lose no change", attached_in_a_circle);
     return check::verdict();
   });
 }

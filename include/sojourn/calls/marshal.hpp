@@ -22,17 +22,26 @@ namespace sojourn {
 /// Raw pointers, references and shared_ptr cannot be marshalled: what they refer to is private to a
 /// rank.
 template <class T>
-inline constexpr bool marshals = detail::can_marshal<true, std::remove_cv_t<T>>();
+inline constexpr bool marshals =
+    detail::can_marshal<detail::marshal_for::call, std::remove_cv_t<T>>();
 template <>
 inline constexpr bool marshals<void> = true;
+
+/// Specialise it as true for a class that has a `serialize`, and whose objects are to stay where
+/// they were made all the same: via::cache and via::fetch then call them there.
+template <class T>
+inline constexpr bool stays_on_its_rank = false;
 
 namespace detail {
 
 /// What is still good when the call is over: holds nothing that is read in place.
 template <class T>
-inline constexpr bool marshals_to_stay = can_marshal<false, std::remove_cv_t<T>>();
+inline constexpr bool marshals_to_stay = can_marshal<marshal_for::stay, std::remove_cv_t<T>>();
 template <>
 inline constexpr bool marshals_to_stay<void> = true;
+/// A copy can be made of the value, which stays.
+template <class T>
+inline constexpr bool marshals_copies = can_marshal<marshal_for::copy, std::remove_cv_t<T>>();
 
 }  // namespace detail
 }  // namespace sojourn

@@ -24,10 +24,12 @@ namespace sojourn::detail {
 //   run_here(address, site, arguments)       calls it on this rank, which owns the object
 //   send(owner, address, site, arguments)    sends the call; returns the ticket of its result
 //   is_cacheable         a const method of an object whose copies can be used; then also
-//   is_never_copied()    no copies are made of such objects all the same
+//   is_never_copied(name)   no copies are made of such objects all the same; says so once, unless
+//                        `name` is null
 //   may_choose_copy(said)  a call that chooses by itself may ask for a copy (`said`: the program
 //                        says that it is to choose)
-//   object_bytes         how long the object is
+//   called               the type of the object; object_bytes: how long it is; shape(): that and
+//                        the number of the type
 //   writes               the method is not const
 //   is_movable           the object can move; then also
 //   is_never_moved(name) it does not move all the same; says so once, unless `name` is null
@@ -104,7 +106,7 @@ template <class Call>
   using result = typename Call::result;
   using then = asks_for_copy::then;
   stays_here stays;
-  asks_for_copy asks(owner, address, Call::object_bytes, how.is_chosen() ? site.code : 0);
+  asks_for_copy asks(owner, address, Call::shape(), how.is_chosen() ? site.code : 0);
   ticket_id ticket = 0;
   then next = asks.start();
   if (next == then::send) {
@@ -115,7 +117,7 @@ template <class Call>
   }
   if (next == then::on_copy) return Call::run_on(asks.copy(), a);
   if (next == then::on_object) {
-    const object_place at = find_object(address, Call::object_bytes);
+    const object_place at = find_object(address, Call::shape());
     if (at.here != nullptr) return Call::run_on_object(at, address, site, a);
     owner = at.rank;
   }
@@ -139,7 +141,7 @@ template <class Call>
   using result = typename Call::result;
   stays_here stays;
   const object_place at =
-      bring_object(address, Call::object_bytes, Call::writes, how.is_chosen() ? site.code : 0);
+      bring_object(address, Call::shape(), Call::writes, how.is_chosen() ? site.code : 0);
   if (at.here != nullptr) return Call::run_on_object(at, address, site, a);
   if (at.rank != job.me) owner = at.rank;
   return take_value<result>(Call::send(owner, address, site, a));
@@ -158,7 +160,7 @@ template <class Call>
   for (int moves = 0;; ++moves) {
     object_place at{nullptr, nullptr, owner_of(address)};
     if constexpr (Call::is_movable) {
-      at = find_object(address, Call::object_bytes);
+      at = find_object(address, Call::shape());
     } else if (at.rank == job.me) {
       bring_parts_home(address, Call::object_bytes);
       at.here = reinterpret_cast<void*>(address);
@@ -177,7 +179,7 @@ template <class Call>
         return call_on_object<Call>(at.rank, address, chosen, site, a);
     }
     if constexpr (Call::is_cacheable) {
-      if (chosen.how() == via::mechanism::cache && !Call::is_never_copied())
+      if (chosen.how() == via::mechanism::cache && !Call::is_never_copied(Call::name()))
         return call_on_copy<Call>(at.rank, address, chosen, site, a);
     }
     if (moves == most_moves || !moves_to<Call>(at.rank, chosen, site.code))
@@ -197,7 +199,7 @@ template <class Call>
     if constexpr (Call::is_cacheable) {
       if (said.how() == via::mechanism::automatic && owner != job.me &&
           Call::may_choose_copy(!said.is_unsaid()) &&
-          copy_at_hand(address, Call::object_bytes) != nullptr)
+          copy_at_hand<typename Call::called>(address) != nullptr)
         return call_on_copy<Call>(owner, address, via::cache, site_of(__builtin_return_address(0)),
                                   a);
     }
@@ -220,7 +222,7 @@ template <class Call>
                                     a);
     }
     if constexpr (Call::is_cacheable) {
-      if (chosen.how() == via::mechanism::cache && !Call::is_never_copied())
+      if (chosen.how() == via::mechanism::cache && !Call::is_never_copied(Call::name()))
         return call_on_copy<Call>(owner, address, chosen, site_of(__builtin_return_address(0)), a);
     }
     if (!moves_to<Call>(owner, chosen, code))

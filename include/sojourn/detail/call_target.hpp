@@ -116,6 +116,7 @@ template <auto Method, class T, class C, class R, class... A>
 [[gnu::always_inline]] inline R call_method(T* object, std::tuple<A...>& arguments) {
   const handled_method_guard guard;
   keep_address(object);
+  [[maybe_unused]] const address_kept_of<T> kept(object);
   std::conditional_t<std::is_const_v<T>, const C, C>* as_declared = object;
   return in_turn(*object, [&]() -> R {
     [[maybe_unused]] const promise_if<nonblocking_method<Method>> promise;
@@ -195,8 +196,8 @@ struct method_target : consumed_target {
                                              std::tuple<A...>& arguments) {
     const auto address = reinterpret_cast<std::uint64_t>(to.object);
     if (owner_of(address) == no_owner) refuse_object(address);
-    const object_place at =
-        find_object_for(answer != 0 ? home_of(answer) : job.me, address, sizeof(T));
+    const object_place at = find_object_for(answer != 0 ? home_of(answer) : job.me, address,
+                                            shape_of<std::remove_const_t<T>>());
     if (at.here == nullptr) return call_again<method_target>(at.rank, to, arguments);
     if (at.block == nullptr) {
       if constexpr (Checked) check_access(address, kind_of_object<T>(), name(), to.site);

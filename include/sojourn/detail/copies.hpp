@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "sojourn/calls/travels.hpp"
+#include "sojourn/detail/object_type.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/detail/wire.hpp"
 
@@ -26,6 +27,12 @@ struct alignas(16) copy_block {
   copy_block* next = nullptr;  ///< Of good ones with the same place.
   std::uint32_t uses = 0;      ///< Calls of this rank that ran on it.
   std::uint32_t asked_at = 0;  ///< The call by which it came: the end of call_place::code, or 0.
+  // Of an object whose type has a number (register_object_type):
+  std::uint64_t read_from = 0;    ///< A hash of the message that it was read from.
+  std::uint32_t read_length = 0;  ///< The length of that message.
+  std::uint16_t type = 0;
+  bool is_made = false;  ///< There is an object, which has to be destroyed.
+  bool is_old = false;   ///< It was good once.
 
   void* object() { return this + 1; }
 };
@@ -34,6 +41,14 @@ extern std::uint64_t calls_of_guests;
 /// Stands for a copy where there is none. It has no bytes, so no object is taken for it.
 extern copy_block no_copy;
 inline constexpr std::size_t longest_copy = 65536;
+/// Longer objects are not marshalled to have them elsewhere.
+inline constexpr std::size_t longest_marshalled_copy = whole_max;
+
+/// What ranks tell each other of an object's type.
+struct object_shape {
+  std::size_t bytes;       ///< Of the object itself.
+  std::uint16_t type = 0;  ///< Its type's number; 0 when its bytes are all there is to it.
+};
 
 /// The good copies, by the addresses of their objects.
 struct copy_places {
@@ -50,6 +65,10 @@ extern copy_places copies;
   copy_block* const first = place_of_copy(address);
   return first->address == address && first->bytes == bytes ? first : nullptr;
 }
+/// The same, of a T. An object that is marshalled is not used as one of a class that adds to its
+/// own, and has the same length.
+template <class T>
+[[gnu::always_inline]] inline copy_block* copy_at_hand(std::uint64_t address);
 
 /// Lives while a method runs on a copy. The copy stays as long; and when the method goes on that
 /// was suspended, the copy is first made as the object is (fiber_hooks::copies).
@@ -77,8 +96,8 @@ class asks_for_copy {
   };
 
   /// `chosen_at`: the address of the call that has chosen to ask for a copy, or 0 (choice.hpp).
-  asks_for_copy(int owner, std::uint64_t address, std::size_t bytes, std::uint64_t chosen_at)
-      : to(owner), address_(address), bytes_(bytes), chosen_at_(chosen_at) {}
+  asks_for_copy(int owner, std::uint64_t address, object_shape shape, std::uint64_t chosen_at)
+      : to(owner), address_(address), shape_(shape), chosen_at_(chosen_at) {}
   ~asks_for_copy();
   asks_for_copy(const asks_for_copy&) = delete;
   asks_for_copy& operator=(const asks_for_copy&) = delete;
@@ -86,6 +105,7 @@ class asks_for_copy {
   /// Errors: rank_lost.
   then start();
   /// As request_way (request.hpp) has them.
+  void must_run() const { must_run_ = true; }
   outgoing begin(std::size_t payload_bytes) const;
   void commit(const outgoing& out, std::uint16_t handler) const;
   /// Suspends until the copy is here, or the result of the call that `ticket` is for; by_result
@@ -100,10 +120,11 @@ class asks_for_copy {
  private:
   friend class objects_of_rank;
   std::uint64_t address_;
-  std::size_t bytes_;
+  object_shape shape_;
   std::uint64_t chosen_at_;
   std::uint64_t number_ = 0;
   bool is_open_ = false;
+  mutable bool must_run_ = false;
   copy_block* copy_ = nullptr;
 };
 
@@ -121,10 +142,53 @@ std::uint64_t find_original(std::uint64_t address);
 template <class T>
 inline bool changed_without_waiting = false;
 
-/// Copies of these objects can be made and used: by bytes.
+/// Copies of these objects can be made and used by their bytes, …
 template <class T>
-inline constexpr bool is_copied_by_bytes =
-    travels<T> && sizeof(T) <= longest_copy && alignof(T) <= 16;
+consteval bool can_copy_bytes() {
+  if constexpr (travels<T> && !stays_on_its_rank<T>) {
+    return marshals_copies<T> && sizeof(T) <= longest_copy && alignof(T) <= 16;
+  } else {
+    return false;
+  }
+}
+template <class T>
+inline constexpr bool is_copied_by_bytes = can_copy_bytes<T>();
+/// … or by marshalling them, if their class says how: its `serialize` also says that a T which has
+/// been read elsewhere is as good. Not those of a class that others may be derived from with
+/// virtual functions, because calls have to go to theirs.
+template <class T>
+consteval bool can_copy_by_marshalling() {
+  if constexpr (!std::is_class_v<T> || travels<T> || stays_on_its_rank<T>) {
+    return false;
+  } else if constexpr (annotated<writer, reader, T>() == annotation::none) {
+    return false;
+  } else {
+    return marshals_copies<T> && (!std::is_polymorphic_v<T> || std::is_final_v<T>) &&
+           std::is_move_constructible_v<T> && sizeof(T) <= longest_copy && alignof(T) <= 16;
+  }
+}
+template <class T>
+inline constexpr bool is_copied_by_marshalling = can_copy_by_marshalling<T>();
+template <class T>
+inline constexpr bool is_copied = is_copied_by_bytes<T> || is_copied_by_marshalling<T>;
+
+template <class T>
+struct marshalled_type {
+  inline static const std::uint16_t number = register_object_type(object_type_of<T>);
+};
+template <class T>
+object_shape shape_of() {
+  if constexpr (is_copied_by_marshalling<T>) return {sizeof(T), marshalled_type<T>::number};
+  return {sizeof(T), 0};
+}
+template <class T>
+[[gnu::always_inline]] inline copy_block* copy_at_hand(std::uint64_t address) {
+  copy_block* const found = copy_at_hand(address, sizeof(T));
+  if constexpr (is_copied_by_marshalling<std::remove_const_t<T>>) {
+    if (found != nullptr && found->type != shape_of<std::remove_const_t<T>>().type) return nullptr;
+  }
+  return found;
+}
 
 /// Makes the compiler keep the object's address as such, where a method that suspends needs it
 /// later, so that it is found in the method's frames: no copies are given of an object in which a
@@ -133,6 +197,24 @@ template <class T>
 [[gnu::always_inline]] inline void keep_address(T*& object) {
   asm("" : "+r"(object));
 }
+/// The same until the end of the method, of an object that owns memory: a method that waits while
+/// it uses that memory may not need the object's address any more.
+class kept_address {
+ public:
+  [[gnu::always_inline]] explicit kept_address(const volatile void* object) : object_(object) {}
+  [[gnu::always_inline]] ~kept_address() { asm volatile("" : : "r"(object_)); }
+  kept_address(const kept_address&) = delete;
+  kept_address& operator=(const kept_address&) = delete;
+
+ private:
+  const volatile void* object_;
+};
+struct no_kept_address {
+  explicit no_kept_address(const volatile void*) {}
+};
+template <class T>
+using address_kept_of = std::conditional_t<is_copied_by_marshalling<std::remove_cv_t<T>>,
+                                           kept_address, no_kept_address>;
 
 // Objects of this rank of which other ranks may have copies are noted by the regions in which they
 // lie. Most accesses find nothing in theirs.

@@ -151,68 +151,74 @@ consteval form form_of() {
   }
 }
 
-template <bool Views, class T, class... Seen>
+/// What a value is marshalled for.
+enum class marshal_for : std::uint8_t {
+  call,  ///< An argument: may be read in place, and is valid only during the call.
+  stay,  ///< A value that is good when the call is over.
+  copy   ///< A copy of one that stays where it is: it holds no right (leaves_by_move) either.
+};
+
+template <marshal_for What, class T, class... Seen>
 consteval bool can_marshal();
 
-template <bool Views, class... Seen>
+template <marshal_for What, class... Seen>
 struct all_marshal {
   template <class... T>
   static consteval bool of(type_list<T...>*) {
-    return (can_marshal<Views, std::remove_cv_t<T>, Seen...>() && ...);
+    return (can_marshal<What, std::remove_cv_t<T>, Seen...>() && ...);
   }
   template <class... T>
   static consteval bool of_variant(const std::variant<T...>*) {
-    return (can_marshal<Views, std::remove_cv_t<T>, Seen...>() && ...);
+    return (can_marshal<What, std::remove_cv_t<T>, Seen...>() && ...);
   }
   template <class... T>
   static consteval bool of_tuple(const std::tuple<T...>*) {
-    return (can_marshal<Views, std::remove_cv_t<T>, Seen...>() && ...);
+    return (can_marshal<What, std::remove_cv_t<T>, Seen...>() && ...);
   }
   template <class A, class B>
   static consteval bool of_tuple(const std::pair<A, B>*) {
-    return can_marshal<Views, std::remove_cv_t<A>, Seen...>() &&
-           can_marshal<Views, std::remove_cv_t<B>, Seen...>();
+    return can_marshal<What, std::remove_cv_t<A>, Seen...>() &&
+           can_marshal<What, std::remove_cv_t<B>, Seen...>();
   }
   template <class T, std::size_t N>
   static consteval bool of_tuple(const std::array<T, N>*) {
-    return can_marshal<Views, T, Seen...>();
+    return can_marshal<What, T, Seen...>();
   }
 };
 
-/// True when values of type T can be marshalled. `Views`: ranges that are read in place may be,
-/// too; they are valid only during a call. `Seen`: the types that contain T, which may be
+/// True when values of type T can be marshalled. `Seen`: the types that contain T, which may be
 /// recursive.
-template <bool Views, class T, class... Seen>
+template <marshal_for What, class T, class... Seen>
 consteval bool can_marshal() {
   if constexpr ((std::is_same_v<T, Seen> || ...)) {
     return true;
   } else {
     constexpr form f = form_of<T>();
-    using inner = all_marshal<Views, T, Seen...>;
-    if constexpr (f == form::none) {
+    using inner = all_marshal<What, T, Seen...>;
+    if constexpr (f == form::none || (What == marshal_for::copy && leaves_by_move<T>)) {
       return false;
     } else if constexpr (f == form::bytes || f == form::boolean) {
       return true;
     } else if constexpr (f == form::view) {
-      return Views && is_bytes<std::remove_cv_t<typename T::value_type>> &&
+      return What == marshal_for::call && is_bytes<std::remove_cv_t<typename T::value_type>> &&
              alignof(typename T::value_type) <= 16;
     } else if constexpr (f == form::map) {
-      return can_marshal<Views, typename T::key_type, T, Seen...>() &&
-             can_marshal<Views, typename T::mapped_type, T, Seen...>();
+      return can_marshal<What, typename T::key_type, T, Seen...>() &&
+             can_marshal<What, typename T::mapped_type, T, Seen...>();
     } else if constexpr (f == form::contiguous || f == form::sequence || f == form::set ||
                          f == form::optional) {
-      return can_marshal<Views, typename T::value_type, T, Seen...>();
+      return can_marshal<What, typename T::value_type, T, Seen...>();
     } else if constexpr (f == form::variant) {
       return inner::of_variant(static_cast<const T*>(nullptr));
     } else if constexpr (f == form::tuple) {
       return inner::of_tuple(static_cast<const T*>(nullptr));
     } else if constexpr (f == form::array) {
-      return can_marshal<Views, std::remove_extent_t<T>, Seen...>();
+      return can_marshal<What, std::remove_extent_t<T>, Seen...>();
     } else if constexpr (f == form::owner) {
       using element = typename T::element_type;
       return std::is_same_v<T, std::unique_ptr<element>> && !std::is_array_v<element> &&
              (!std::is_polymorphic_v<element> || std::is_final_v<element>) &&
-             can_marshal<Views, std::remove_const_t<element>, T, Seen...>();
+             can_marshal<What, std::remove_const_t<element>, T, Seen...>();
     } else if constexpr (f == form::user) {
       return std::is_default_constructible_v<T>;
     } else {

@@ -55,23 +55,26 @@ struct method {
                 "that is not volatile and has no & or &&");
 };
 
-#define SOJOURN_METHOD(QUALIFIERS, IS_CONST)                                               \
-  template <class C, class R, class... P, bool NoExcept,                                   \
-            R (C::*Method)(P...) QUALIFIERS noexcept(NoExcept)>                            \
-  struct method<Method> {                                                                  \
-    using object = C;                                                                      \
-    using result = R;                                                                      \
-    using arguments = std::tuple<travelling_parameter<P>...>;                              \
-    static constexpr bool is_const = IS_CONST;                                             \
-    static constexpr std::size_t arity = sizeof...(P);                                     \
-    static constexpr bool parameters_travel =                                              \
-        ((parameter_travels<P> && marshals<travelling_parameter<P>>) && ...);              \
-    static constexpr bool has_plain_arguments = (travels<travelling_parameter<P>> && ...); \
-    /* The frames of an access own nothing, so that they may migrate. */                   \
-    static constexpr bool is_plain_access = has_plain_arguments && travels<R>;             \
-    template <class T, bool Checked>                                                       \
-    using request =                                                                        \
-        request_of<method_target<Method, T, C, R, Checked>, travelling_parameter<P>...>;   \
+#define SOJOURN_METHOD(QUALIFIERS, IS_CONST)                                                     \
+  template <class C, class R, class... P, bool NoExcept,                                         \
+            R (C::*Method)(P...) QUALIFIERS noexcept(NoExcept)>                                  \
+  struct method<Method> {                                                                        \
+    using object = C;                                                                            \
+    using result = R;                                                                            \
+    using arguments = std::tuple<travelling_parameter<P>...>;                                    \
+    static constexpr bool is_const = IS_CONST;                                                   \
+    static constexpr std::size_t arity = sizeof...(P);                                           \
+    static constexpr bool parameters_travel =                                                    \
+        ((parameter_travels<P> && marshals<travelling_parameter<P>>) && ...);                    \
+    /* None is a right, which would be gone after the call has been sent. */                     \
+    static constexpr bool parameters_may_stay =                                                  \
+        ((marshals_copies<travelling_parameter<P>> || is_view<travelling_parameter<P>>) && ...); \
+    static constexpr bool has_plain_arguments = (travels<travelling_parameter<P>> && ...);       \
+    /* The frames of an access own nothing, so that they may migrate. */                         \
+    static constexpr bool is_plain_access = has_plain_arguments && travels<R>;                   \
+    template <class T, bool Checked>                                                             \
+    using request =                                                                              \
+        request_of<method_target<Method, T, C, R, Checked>, travelling_parameter<P>...>;         \
   }
 SOJOURN_METHOD(, false);
 SOJOURN_METHOD(const, true);
@@ -80,6 +83,7 @@ SOJOURN_METHOD(const, true);
 template <auto Method, class T, class... A>
 struct checked_method {
   using traits = method<Method>;
+  using called = T;
   using result = typename traits::result;
   using arguments = typename traits::arguments;
 
@@ -103,6 +107,7 @@ struct checked_method {
   [[gnu::always_inline]] static inline result invoke(T* object, B&&... b) {
     method_guard guard;
     keep_address(object);
+    [[maybe_unused]] const address_kept_of<T> kept(object);
     return in_turn(*object, [&]() -> result {
       [[maybe_unused]] const promise_if<nonblocking_method<Method>> promise;
       return (as_object(object)->*Method)(std::forward<B>(b)...);
@@ -110,20 +115,23 @@ struct checked_method {
   }
 
   static constexpr bool is_plain = traits::is_plain_access;
-  static constexpr bool is_cacheable = traits::is_const && traits::is_plain_access &&
-                                       is_copied_by_bytes<std::remove_const_t<T>> &&
-                                       !std::is_base_of_v<monitor, T>;
-  static bool is_never_copied() { return changed_without_waiting<std::remove_const_t<T>>; }
+  static constexpr bool is_cacheable =
+      traits::is_const && traits::parameters_may_stay && can_move<std::remove_const_t<T>>;
+  static bool is_never_copied(const char* called) {
+    return never_copied<std::remove_const_t<T>>(called);
+  }
   /// Not of objects that the program may change past their methods; nor, unless it says so, of
   /// those that may point to memory of their rank.
   static bool may_choose_copy(bool said) {
     using object = std::remove_const_t<T>;
-    return !is_never_copied() && !has_raw_pointers<object> &&
-           (said || (!has_known_address<object> && !may_hide_address<object>));
+    return !is_never_copied(nullptr) && !has_raw_pointers<object> &&
+           (said || (is_copied_by_bytes<object> && !has_known_address<object> &&
+                     !may_hide_address<object>));
   }
   static constexpr std::size_t object_bytes = sizeof(T);
+  static object_shape shape() { return shape_of<std::remove_const_t<T>>(); }
   static constexpr bool writes = !traits::is_const;
-  static constexpr bool is_movable = moves_by_bytes<std::remove_const_t<T>>;
+  static constexpr bool is_movable = can_move<std::remove_const_t<T>>;
   static bool is_never_moved(const char* called) {
     return never_moves<std::remove_const_t<T>>(called);
   }

@@ -5,17 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
-#include <type_traits>
-#include <typeinfo>
-#include <utility>
-#include <vector>
 
-#include "sojourn/calls/marshal.hpp"
-#include "sojourn/calls/nonblocking.hpp"
 #include "sojourn/detail/copies.hpp"
 #include "sojourn/detail/marshalled.hpp"
+#include "sojourn/detail/object_type.hpp"
 #include "sojourn/detail/running.hpp"
 
 namespace sojourn::detail {
@@ -43,55 +37,14 @@ struct replica_name {
   return *reinterpret_cast<replica_place*>(reinterpret_cast<std::byte*>(replica_places) + name.at);
 }
 
-/// What the runtime does with the versions of an object, whose type it does not know.
-struct replica_type {
-  std::size_t bytes;
-  std::size_t alignment;
-  bool is_plain;  ///< Its bytes travel; otherwise it is marshalled.
-  const std::type_info* type;
+/// What the runtime does with the versions of an object.
+struct replica_type : object_type {
   void (*copy)(void* to, const void* from);
-  void (*destroy)(void* object);
-  /// Of types that are marshalled. Both throw what marshalling throws.
-  std::vector<std::byte> (*write)(const void* object);
-  void (*read)(void* to, const std::byte* from, std::size_t bytes);
 };
-
 template <class T>
-std::vector<std::byte> write_version(const void* object) {
-  const T& value = *static_cast<const T*>(object);
-  std::vector<std::byte> bytes(measure(value).whole);
-  writer to(bytes.data(), bytes.size());
-  save_value(to, value);
-  if (to.left() != 0) cannot_be_saved("its `save` writes less the second time");
-  return bytes;
-}
-template <class T>
-void read_version(void* to, const std::byte* from, std::size_t bytes) {
-  const nonblocking<> promise;
-  reader values(from, bytes);
-  ::new (to) T(make_value<T>(values));
-  values.expect_end();
-}
-
-template <class T>
-constexpr replica_type make_replica_type() {
-  replica_type type{
-      .bytes = sizeof(T),
-      .alignment = alignof(T),
-      .is_plain = travels<T>,
-      .type = &typeid(T),
-      .copy = [](void* to, const void* from) { ::new (to) T(*static_cast<const T*>(from)); },
-      .destroy = [](void* object) { std::destroy_at(static_cast<T*>(object)); },
-      .write = nullptr,
-      .read = nullptr};
-  if constexpr (!travels<T>) {
-    type.write = write_version<T>;
-    type.read = read_version<T>;
-  }
-  return type;
-}
-template <class T>
-inline constexpr replica_type replica_type_of = make_replica_type<T>();
+inline constexpr replica_type replica_type_of{object_type_of<T>, [](void* to, const void* from) {
+                                                ::new (to) T(*static_cast<const T*>(from));
+                                              }};
 
 /// The rank that has made the object. Errors: sojourn::error when the name is none.
 int writer_of(const replica_name& name);

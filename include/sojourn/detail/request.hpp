@@ -76,7 +76,8 @@ struct arguments_in_message {
 template <class... A>
 inline receive_buffers buffers_of;
 
-/// How a request goes to a rank.
+/// How a request goes to a rank. A way may have must_run(), which is called before begin() when
+/// this rank keeps values until the call has read them.
 struct request_way {
   int to;
   bool answered;
@@ -214,6 +215,7 @@ struct request_of {
     if (size.is_long(whole_request_max)) [[unlikely]] {
       wait_for_room_to_keep(size.whole);
       message_of_kept_values kept(size, std::move(arguments)...);
+      if constexpr (requires { way.must_run(); }) way.must_run();
       const outgoing out = begin(way, from, kept.bytes());
       kept.write(out.payload + head_room);
       way.commit(out, handler_of(true));
