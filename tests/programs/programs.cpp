@@ -7,13 +7,11 @@
 // Runs N programs, of the seeds S, S + 1, … The first that has a wrong value, throws or takes
 // longer than the limit is named with the options that run it alone; run.sh beside this adds the
 // settings.
-#include <signal.h>
 #include <unistd.h>
 #include <sojourn/sojourn.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -31,20 +29,17 @@
 #include <utility>
 #include <vector>
 
+#include "seeded.hpp"
+
 using namespace sojourn;
 
 namespace {
 
-using u64 = std::uint64_t;
+using seeded::mix;
+using seeded::u64;
 
 // ---- What a program is: a function of its seed --------------------------------------------------
 
-u64 mix(u64 a, u64 b) {
-  u64 z = (a ^ b * 0x9e3779b97f4a7c15u) + 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
 /// The salts of what is chosen at a node.
 enum salt : u64 { of_children = 1000, of_way, of_rank, of_detail, of_order, of_leaf };
 u64 pick(u64 h, salt s, u64 choices) { return mix(h, s) % choices; }
@@ -678,18 +673,6 @@ u64 node(u64 h, int depth) {
 
 // ---- A program ----------------------------------------------------------------------------------
 
-u64 seed_now = 0;
-unsigned limit_seconds = 60;
-
-void say_hung(int) {
-  std::array<char, 128> text{};
-  const int n = std::snprintf(text.data(), text.size(),
-                              "programs: rank %d: the program of seed %llu does not end\n",
-                              rank_me(), static_cast<unsigned long long>(seed_now));
-  if (n > 0) (void)!write(2, text.data(), static_cast<std::size_t>(n));
-  _exit(3);
-}
-
 /// Collective operations among a random team, which are under way while trees are computed.
 class under_way {
  public:
@@ -779,8 +762,7 @@ class under_way {
 
 /// Each rank has some trees computed, at once or one after the other; then all compare sums.
 bool run_program(u64 seed) {
-  seed_now = seed;
-  alarm(limit_seconds);
+  seeded::begin(seed);
   const u64 mine = mix(mix(seed, 77), static_cast<u64>(rank_me()));
   const int depth = 2 + static_cast<int>(pick(seed, of_detail, 5));
   const u64 trees = 1 + pick(seed, of_children, 6);
@@ -843,11 +825,9 @@ bool run_program(u64 seed) {
 }
 
 u64 number(const char* text) {
-  u64 value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [at, failure] = std::from_chars(text, end, value);
-  if (failure != std::errc{} || at != end) usage();
-  return value;
+  const std::optional<u64> value = seeded::number_in(text);
+  if (!value) usage();
+  return *value;
 }
 
 }  // namespace
@@ -865,7 +845,7 @@ int main(int argc, char** argv) {
       } else if (option == "--programs") {
         programs = number(value);
       } else if (option == "--limit") {
-        limit_seconds = static_cast<unsigned>(number(value));
+        seeded::limit_seconds = static_cast<unsigned>(number(value));
       } else if (option == "--without") {
         bool found = false;
         for (std::size_t w = 0; w < names.size(); ++w) {
@@ -876,10 +856,7 @@ int main(int argc, char** argv) {
         usage();
       }
     }
-    struct sigaction action{};
-    action.sa_handler = say_hung;
-    action.sa_flags = SA_ONSTACK;
-    sigaction(SIGALRM, &action, nullptr);
+    seeded::watch("programs");
     cells = all_gather(make<cell>(rank_me()));
     monitors = all_gather(make<turns>(rank_me()));
     words = all_gather(make<word>(rank_me(), u64{0}));

@@ -11,13 +11,11 @@
 // draws the calls of all ranks and adds them up serially; so it knows between which bounds what it
 // reads must lie. Where nobody else changes the object, there is one such value. run.sh beside this
 // adds the settings.
-#include <signal.h>
 #include <unistd.h>
 #include <sojourn/sojourn.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -27,18 +25,14 @@
 #include <string_view>
 #include <vector>
 
+#include "seeded.hpp"
+
 using namespace sojourn;
 
 namespace {
 
-using u64 = std::uint64_t;
-
-u64 mix(u64 a, u64 b) {
-  u64 z = (a ^ b * 0x9e3779b97f4a7c15u) + 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
+using seeded::mix;
+using seeded::u64;
 
 /// A sequence of numbers: the same on every rank.
 class draws {
@@ -142,7 +136,6 @@ struct both {
 
 constexpr std::size_t objects_most = 6;
 
-u64 current_seed = 0;
 bool traces = false;
 
 enum class role : std::uint8_t { read, changed_by_one, changed_by_all };
@@ -495,27 +488,15 @@ class program {
 
 // ---- The options --------------------------------------------------------------------------------
 
-unsigned limit_seconds = 60;
-
-void say_hung(int) {
-  char text[100];
-  const int length = std::snprintf(text, sizeof text, "words: the program of seed %llu hangs\n",
-                                   static_cast<unsigned long long>(current_seed));
-  (void)!write(2, text, static_cast<std::size_t>(length));
-  _exit(1);
-}
-
 [[noreturn]] void usage() {
   std::fprintf(stderr, "usage: words [--seed S] [--programs N] [--limit SECONDS] [--trace 1]\n");
   std::exit(2);
 }
 
 u64 number(const char* text) {
-  u64 value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [at, failure] = std::from_chars(text, end, value);
-  if (failure != std::errc{} || at != end) usage();
-  return value;
+  const std::optional<u64> value = seeded::number_in(text);
+  if (!value) usage();
+  return *value;
 }
 
 }  // namespace
@@ -532,21 +513,17 @@ int main(int argc, char** argv) {
       } else if (option == "--programs") {
         programs = number(argv[i + 1]);
       } else if (option == "--limit") {
-        limit_seconds = static_cast<unsigned>(number(argv[i + 1]));
+        seeded::limit_seconds = static_cast<unsigned>(number(argv[i + 1]));
       } else if (option == "--trace") {
         traces = number(argv[i + 1]) != 0;
       } else {
         usage();
       }
     }
-    struct sigaction action{};
-    action.sa_handler = say_hung;
-    action.sa_flags = SA_ONSTACK;
-    sigaction(SIGALRM, &action, nullptr);
+    seeded::watch("words");
     for (u64 i = 0; i < programs; ++i) {
-      current_seed = seed + i;
-      alarm(limit_seconds);
-      const bool is_right = program(current_seed).run();
+      seeded::begin(seed + i);
+      const bool is_right = program(seed + i).run();
       if (!reduce(is_right ? 1 : 0, [](int a, int b) { return a < b ? a : b; })) return 1;
     }
     return 0;
