@@ -64,7 +64,7 @@ void depart_late(void* context) {
 /// Sends a piece, which is in place, and drops its descriptor. `end`: the mark at which the piece
 /// ended, if that mark is on this rank. The scan can only warn, so the message leaves before the
 /// scan. Returns true when the bytes have left.
-bool depart(piece* p, const mark* end, int to) {
+bool depart(piece* p, const mark* end, int to, bool is_scanned = true) {
   if (shares_memory()) [[unlikely]]
     on_migrate.frames_leave();
   departure d{p, to, {}};
@@ -77,7 +77,7 @@ bool depart(piece* p, const mark* end, int to) {
   if (room != nullptr) [[likely]]
     send_piece(room, d);
   // Begins at `in_place_from`, because the context of a fork's handler lies in the image alone.
-  scan_frames(p->in_place_from, p->hi, slots.high(p->slot), end);
+  if (is_scanned) scan_frames(p->in_place_from, p->hi, slots.high(p->slot), end);
   if (room != nullptr) [[likely]] {
     retire(p);
     return true;
@@ -139,6 +139,15 @@ chosen_end choose(const piece* p, via how) {
   return {false, {}};
 }
 
+/// Frames that move because the runtime has chosen so are not scanned before many have: the scan's
+/// first suspicion takes milliseconds, which a short run never wins back, and nobody has written
+/// there that this call moves.
+bool is_to_be_scanned(via how) {
+  constexpr std::uint64_t many = 1 << 16;
+  static std::uint64_t chosen = 0;
+  return how.how() != via::mechanism::automatic || ++chosen > many;
+}
+
 /// Runs on the stack of the frames that move, below them, so that the message leaves before the
 /// stack is left.
 long move_pieces(std::uint64_t rank, std::uint64_t how, std::uint64_t sp) {
@@ -159,12 +168,12 @@ long move_pieces(std::uint64_t rank, std::uint64_t how, std::uint64_t sp) {
   if (!end) {
     if (left->is_thread_base()) [[unlikely]]
       on_migrate.base.moves_itself(left, to);
-    depart(left, nullptr, to);
+    depart(left, nullptr, to, is_to_be_scanned(std::bit_cast<via>(how)));
     abandon_stack();
   }
   piece* younger = cut(left, end);
   const ticket_id result = younger->result;
-  depart(younger, end.open, to);
+  depart(younger, end.open, to, is_to_be_scanned(std::bit_cast<via>(how)));
   if (caller_waits) {
     begin_wait(left, find_ticket(result));
   } else {

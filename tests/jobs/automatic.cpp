@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // via::automatic: each place in the program learns which way to call costs least there, without a
 // change of what the calls do.
+#include <array>
+#include <cstdint>
+#include <cstdlib>
 #include <functional>
+#include <memory>
+#include <string_view>
 #include <vector>
 
 #include "check.hpp"
@@ -89,6 +94,37 @@ void runs_on_one_object_go_there() {
   // As one call would cost: one message there, and one for the result.
   CHECK(c.requests_sent < many / 8);
   CHECK(c.migrations > many / 8 * 3 / 4);
+  barrier();
+  unfix(mine);
+  barrier();
+}
+
+/// As run_on, in frames with the address of what stays behind.
+long run_with(global_ptr<tally> theirs, int calls, via how, std::uint64_t address) {
+  long sum = 0;
+  for (int i = 0; i < calls; ++i) {
+    sum = theirs.call<&tally::add>(how, 1L);
+    asm volatile("" : "+r"(address));
+  }
+  return sum;
+}
+void what_has_chosen_to_migrate_is_not_searched_at_first() {
+  if (detail::checked()) return;  // it has its own search
+  const global_ptr<tally> mine = make<tally>(rank_me());
+  fix(mine);
+  const std::vector<global_ptr<tally>> all = all_gather(mine);
+  const global_ptr<tally> theirs = all[static_cast<std::size_t>(next_rank())];
+  const auto stays = std::make_unique<std::array<long, 8>>();
+  const auto address = reinterpret_cast<std::uint64_t>(stays.get());
+  const counters c = counted_in([&] {
+    for (int i = 0; i < many / 8; ++i) activate(run_with, theirs, 8, via::automatic, address);
+  });
+  CHECK(c.migrations > 100);
+  CHECK_EQUAL(c.scan_warnings, 0u);
+  const char* scan = std::getenv("SOJOURN_SCAN");
+  const bool is_off = SOJOURN_ASAN || (scan != nullptr && std::string_view(scan) == "off");
+  const counters asked = counted_in([&] { activate(run_with, theirs, 8, via::migrate, address); });
+  if (!is_off) CHECK(asked.scan_warnings > 0);
   barrier();
   unfix(mine);
   barrier();
@@ -246,6 +282,8 @@ int main(int argc, char** argv) {
     check::claim("what is only read is read here", what_is_only_read_is_read_here);
     check::claim("what one rank uses comes to it", what_one_rank_uses_comes_to_it);
     check::claim("runs on one object go there", runs_on_one_object_go_there);
+    check::claim("what has chosen to migrate is not searched for pointers at first",
+                 what_has_chosen_to_migrate_is_not_searched_at_first);
     check::claim("what is no activation stays", what_is_no_activation_stays);
     check::claim("a call that says nothing moves nothing", a_call_that_says_nothing_moves_nothing);
     check::claim("what is changed past its methods is not copied",
