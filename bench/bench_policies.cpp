@@ -2,7 +2,7 @@
 //
 // What an access via::cache or via::fetch costs: the first one to each of many objects of 64 bytes,
 // which brings a copy or the object, beside a call; and one that finds its copy, beside one to an
-// object of this rank.
+// object of this rank. Likewise reads of a replicated object, and calls that choose their way.
 //
 //   bench_policies --operation KIND --iterations N
 //
@@ -12,6 +12,10 @@
 //   cache_hit      one object of the other rank, of which there is a copy here, is read N times,
 //                  between counting_begins() and counting_ends()
 //   local          the same of an object of this rank
+//   replicated_hit a replicated object is read N times, likewise
+//   plain          the same of an object without Sojourn
+//   said_rpc       an object of the other rank, which stays there, is changed N times via::rpc,
+//   automatic_rpc  or via::automatic, which calls it there, likewise
 
 #include <array>
 #include <cstdint>
@@ -86,6 +90,17 @@ std::vector<double> time_reads(const bench::batch_plan& plan, via how) {
   return found;
 }
 
+/// `body` does so many operations.
+template <class Body>
+bench::figures time_marked(std::uint64_t iterations, Body body) {
+  counting_begins();
+  const std::uint64_t start = bench::clock_ns();
+  body();
+  const std::uint64_t end = bench::clock_ns();
+  counting_ends();
+  return std::vector{static_cast<double>(end - start) / static_cast<double>(iterations)};
+}
+
 BENCH_OPAQUE std::uint64_t read_cached(global_ptr<record> object, std::uint64_t iterations) {
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i < iterations; ++i) sum += object.call<&record::first>(via::cache);
@@ -97,14 +112,54 @@ bench::figures read_again(std::uint64_t iterations, rank_t owner) {
   object.call<&record::fill>(via::rpc, std::uint64_t{7});
   object.call<&record::first>(via::cache);  // now there is a copy
   read_cached(object, 10);
-  counting_begins();
-  const std::uint64_t start = bench::clock_ns();
-  const std::uint64_t sum = read_cached(object, iterations);
-  const std::uint64_t end = bench::clock_ns();
-  counting_ends();
+  std::uint64_t sum = 0;
+  const bench::figures found =
+      time_marked(iterations, [&] { sum = read_cached(object, iterations); });
   destroy(object);
   if (sum != 7 * iterations) throw std::runtime_error("a read of a copy found what is not there");
-  return std::vector{static_cast<double>(end - start) / static_cast<double>(iterations)};
+  return found;
+}
+
+BENCH_OPAQUE std::uint64_t read_version(replicated<record> object, std::uint64_t iterations) {
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < iterations; ++i) sum += object.read<&record::first>();
+  return sum;
+}
+BENCH_OPAQUE std::uint64_t read_own(const record& object, std::uint64_t iterations) {
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < iterations; ++i) sum += object.first();
+  return sum;
+}
+bench::figures read_replicated(std::uint64_t iterations) {
+  const replicated<record> object = make_replicated<record>();
+  std::uint64_t sum = read_version(object, 10);
+  const bench::figures found =
+      time_marked(iterations, [&] { sum += read_version(object, iterations); });
+  object.destroy();
+  if (sum != 0) throw std::runtime_error("a read found what is not there");
+  return found;
+}
+bench::figures read_plain(std::uint64_t iterations) {
+  const record object;
+  std::uint64_t sum = 0;
+  const bench::figures found =
+      time_marked(iterations, [&] { sum += read_own(object, iterations); });
+  if (sum != 0) throw std::runtime_error("a read found what is not there");
+  return found;
+}
+
+BENCH_OPAQUE void change(global_ptr<record> object, std::uint64_t times, via how) {
+  for (std::uint64_t i = 0; i < times; ++i) object.call<&record::fill>(how, std::uint64_t{7});
+}
+bench::figures change_there(std::uint64_t iterations, via how) {
+  constexpr std::uint64_t settled = 2000;
+  const global_ptr<record> object = make<record>(1);
+  fix(object);
+  change(object, settled, how);
+  const bench::figures found = time_marked(iterations, [&] { change(object, iterations, how); });
+  unfix(object);
+  destroy(object);
+  return found;
 }
 
 bench::figures measure(const bench::command& next) {
@@ -113,6 +168,10 @@ bench::figures measure(const bench::command& next) {
   if (next.operation == "fetch") return time_reads(next.plan, via::fetch);
   if (next.operation == "cache_hit") return read_again(next.plan.iterations, 1);
   if (next.operation == "local") return read_again(next.plan.iterations, 0);
+  if (next.operation == "replicated_hit") return read_replicated(next.plan.iterations);
+  if (next.operation == "plain") return read_plain(next.plan.iterations);
+  if (next.operation == "said_rpc") return change_there(next.plan.iterations, via::rpc);
+  if (next.operation == "automatic_rpc") return change_there(next.plan.iterations, via::automatic);
   return std::nullopt;
 }
 

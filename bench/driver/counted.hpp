@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "driver/installation.hpp"
 #include "driver/process.hpp"
@@ -37,12 +38,18 @@ class instruction_count {
   /// between its first calls of `counting_begins` and `counting_ends`.
   double a_marked_iteration(const std::string& operation, bool heap = false) const;
 
+  /// The same, but only of functions whose names contain one of `parts`, without what they call:
+  /// for operations that wait.
+  double a_marked_iteration_in(const std::vector<std::string>& parts,
+                               const std::string& operation) const;
+
  private:
   struct callgrind_run {
     std::string operation;
     arguments options;
     environment variables;
-    std::string profile;  ///< Which of the files that it writes.
+    std::string profile;             ///< Which of the files that it writes.
+    std::vector<std::string> parts;  ///< Of names of functions; none: all are counted.
   };
   double difference(const callgrind_run& run, std::uint64_t iterations) const;
   double of_run(const callgrind_run& run, std::uint64_t iterations) const;

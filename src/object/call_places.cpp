@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -60,8 +62,19 @@ struct place_record : call_place {
         method(possible.method),
         bringing(possible.bringing) {
     code = at;
-    left = planned = costs.calls_until_next();
+    plan();
   }
+
+  void plan() {
+    // While an object is away, its home looks for all objects near its place before it calls them.
+    const std::int32_t most = open_objects != 0 ? soon : std::numeric_limits<std::int32_t>::max();
+    planned = left = static_cast<std::int32_t>(
+        std::min<std::uint32_t>(costs.calls_until_next(), static_cast<std::uint32_t>(most)));
+  }
+  static constexpr std::int32_t soon = 8;
+  /// Calls that were made as was planned. None when choose_way() has found none left: then they are
+  /// counted already.
+  std::uint32_t made() const { return static_cast<std::uint32_t>(left < 0 ? 0 : planned - left); }
 
   via way_of(way w) const {
     switch (w) {
@@ -82,16 +95,23 @@ struct place_record : call_place {
   place_costs costs;
   const char* method;
   via::mechanism bringing;
-  std::uint32_t planned;
+  std::int32_t planned;
   std::uint32_t passed = 0;  ///< Calls before those, since it was looked at.
   std::array<std::uint64_t, 4> calls{};
-  /// Addresses of copies that came as trials, and may be here yet; 0: none.
-  std::array<std::uint64_t, 8> tried{};
+  /// A copy or an object that came as a trial, and may be here yet.
+  struct trial {
+    std::uint64_t address = 0;
+    std::uint32_t uses = 0;  ///< When it was looked at last; an object comes with the first one.
+    bool is_judged = false;
+    unsigned sent_home = 0;  ///< How often home was asked to take it back.
+  };
+  std::array<trial, 8> tried{};
+  unsigned open = 0;          ///< A bit for each of those which are not over.
+  unsigned open_objects = 0;  ///< The bits of those that brought the object itself.
   unsigned next_tried = 0;
 };
 
 call_place no_place;
-constexpr std::uint32_t none_left = ~std::uint32_t{0};
 
 std::deque<place_record> records;
 /// What places come to that say a word, when that is counted. (Another time the same place may
@@ -120,16 +140,19 @@ place_record* record_of_number(std::uint32_t number) {
   return number == 0 || number > records.size() ? nullptr : &records[number - 1];
 }
 
+/// The calls that were made so far as place.now says are counted, and `left` more are planned.
+void plan_anew(place_record& place, std::int32_t left) {
+  place.calls[place_record::index_of(place.now)] += place.made();
+  place.passed += place.made();
+  place.left = place.planned = left;
+}
+
 void learn(place_record& place, way of, double cost, double calls) {
   place.costs.learn(of, cost, calls);
   const via now = place.way_of(place.costs.now());
   if (now == place.now) return;
-  // What is left of the plan is made in the new way.
-  const std::uint32_t left = std::min(place.left, place.planned);
-  place.calls[place_record::index_of(place.now)] += place.planned - left;
-  place.passed += place.planned - left;
-  place.planned = left;
-  place.now = now;
+  plan_anew(place, place.left < 0 ? place.planned : place.left);
+  place.take(now);
 }
 
 // ---- Migrations --------------------------------------------------------------------------------
@@ -186,18 +209,47 @@ bool is_in_activation() {
 
 // ---- Copies ------------------------------------------------------------------------------------
 
-/// What is known by now of copies that came for this place and are here still.
-void look_at_copies(place_record& place) {
-  for (std::uint64_t& address : place.tried) {
-    if (address == 0) continue;
-    copy_block* const block = objects_here->copy_of(address);
-    if (block == nullptr || record_of_number(block->asked_at) != &place) {
-      address = 0;
-    } else if (block->uses >= place_costs::most_calls) {
-      note_use_end(*block, use_end::goes_on);
-      block->asked_at = 0;
-      address = 0;
-    }
+/// Null: the copy or object that came for this place is not here any more, or has been judged.
+copy_block* unjudged(const place_record& place, std::uint64_t address) {
+  copy_block* const block = objects_here->copy_of(address);
+  return block != nullptr && record_of_number(block->asked_at) == &place ? block : nullptr;
+}
+void judge(copy_block* block) {
+  note_use_end(*block, use_end::goes_on);
+  block->asked_at = 0;
+}
+
+/// An object goes home after a trial, unless objects should come, as far as is known. Otherwise
+/// trials would gather more and more objects where most calls are made, and have even more made
+/// there. False: it is not here any more, or stays for good. (It cannot leave during a method.)
+bool is_sent_home(const place_record& place, place_record::trial& t) {
+  constexpr unsigned often_enough = 8;
+  const copy_block* const block = objects_here->copy_of(t.address);
+  if (block == nullptr || !block->is_object || place.costs.now() == way::bring) return false;
+  if (place.costs.should_bring()) return true;  // after more trials it will be known
+  if (++t.sent_home > often_enough) return false;
+  objects_here->give_back(t.address);
+  return true;
+}
+
+/// What is known by now of this trial. False: it is over.
+bool goes_on(const place_record& place, place_record::trial& t) {
+  if (t.is_judged) return is_sent_home(place, t);
+  copy_block* const block = unjudged(place, t.address);
+  if (block == nullptr) return false;
+  const std::uint32_t before = std::exchange(t.uses, block->uses);
+  const bool is_idle = block->is_object && block->uses == before;
+  if (block->uses < place_costs::most_calls && !is_idle) return true;
+  judge(block);
+  t.is_judged = true;
+  return is_sent_home(place, t);
+}
+void look_at_trials(place_record& place) {
+  for (unsigned left = place.open; left != 0; left &= left - 1) {
+    if (goes_on(place, place.tried[static_cast<std::size_t>(std::countr_zero(left))])) continue;
+    const unsigned bit = left & -left;
+    place.open &= ~bit;
+    place.open_objects &= ~bit;
   }
 }
 
@@ -211,23 +263,26 @@ via choose_way_slowly(std::uint64_t code, int owner, const possible_ways& possib
     const prices& price = prices_of(watched.from);
     tell_of_landing(price.migration + (owner == watched.from ? std::min(1.0, price.migration) : 0));
   }
-  place_record& place = record_of(code, possible);
-  slot_of_place(code) = &place;
-  // When none was left, choose_way() has gone below 0.
-  if (place.left != none_left && place.left != 0) {
+  call_place*& slot = slot_of_place(code);
+  place_record& place =
+      slot->code == code ? static_cast<place_record&>(*slot) : record_of(code, possible);
+  slot = &place;
+  if (place.left > 0) {
     --place.left;
     return place.now;
   }
+  place.left = -1;
   // `left` calls were made as place.now says, and this one is looked at.
-  place.calls[place_record::index_of(place.now)] += place.planned;
-  look_at_copies(place);
-  way next = place.costs.next(std::exchange(place.passed, 0) + place.planned + 1);
+  place.calls[place_record::index_of(place.now)] += static_cast<std::uint32_t>(place.planned);
+  look_at_trials(place);
+  way next = place.costs.next(std::exchange(place.passed, 0) +
+                              static_cast<std::uint32_t>(place.planned) + 1);
   if (next == way::migrate && !is_in_activation()) next = way::rpc;
   via taken = place.way_of(next);
   if (next == way::migrate) taken = taken.as_chosen();
   ++place.calls[place_record::index_of(taken)];
-  place.now = place.way_of(place.costs.now());
-  place.left = place.planned = place.costs.calls_until_next();
+  place.take(place.way_of(place.costs.now()));
+  place.plan();
   return taken;
 }
 
@@ -263,17 +318,22 @@ void note_copy(copy_block* block, std::uint64_t code) {
   if (block->asked_at != 0) return;
   block->asked_at = number_of_place(code);
   place_record* const place = record_of_number(block->asked_at);
-  if (place == nullptr || block->is_object) return;
-  std::uint64_t& oldest = place->tried[place->next_tried];
+  // Objects that come because they should are judged when they leave.
+  if (place == nullptr || (block->is_object && place->costs.now() == way::bring)) return;
+  place_record::trial& t = place->tried[place->next_tried];
+  const unsigned bit = 1u << place->next_tried;
   place->next_tried = (place->next_tried + 1) % place->tried.size();
-  if (oldest != 0) {
-    copy_block* const before = objects_here->copy_of(oldest);
-    if (before != nullptr && before != block && record_of_number(before->asked_at) == place) {
-      note_use_end(*before, use_end::goes_on);
-      before->asked_at = 0;
+  if ((place->open & bit) != 0) {
+    copy_block* const oldest = unjudged(*place, t.address);
+    if (oldest != nullptr && oldest != block) {
+      judge(oldest);
+      (void)is_sent_home(*place, t);
     }
   }
-  oldest = block->address;
+  t = {.address = block->address, .uses = 1};
+  place->open |= bit;
+  place->open_objects = block->is_object ? place->open_objects | bit : place->open_objects & ~bit;
+  if (block->is_object && place->left > place_record::soon) plan_anew(*place, place_record::soon);
 }
 
 void note_use_end(const copy_block& block, use_end how) {
@@ -354,8 +414,7 @@ std::vector<call_place_use> call_place_uses() {
     use.calls_a_bringing = place.costs.calls_a_trial(way::bring);
     use.changes = place.costs.changes();
     std::copy(place.calls.begin(), place.calls.end(), use.calls);
-    use.calls[place_record::index_of(place.now)] +=
-        place.planned - std::min(place.left, place.planned);
+    use.calls[place_record::index_of(place.now)] += place.made();
     uses.push_back(use);
   }
   const auto calls_of = [](const call_place_use& u) {

@@ -10,13 +10,6 @@
 
 namespace sojourn::detail {
 
-/// An object in a region, of which it has a byte or more.
-struct region_of_copies {
-  std::uint64_t number;
-  copied_object* object;
-  region_of_copies* next;  ///< With the same place.
-};
-
 namespace {
 
 constexpr unsigned shift_of_two_places = 63;
@@ -40,12 +33,7 @@ copied_objects::copied_objects()
   regions_with_copies = {places_.get(), shift_of(place_count_)};
 }
 
-copied_objects::~copied_objects() {
-  for (std::size_t i = 0; i < place_count_; ++i) {
-    while (places_[i] != nullptr) delete std::exchange(places_[i], places_[i]->next);
-  }
-  regions_with_copies = {no_regions, shift_of_two_places};
-}
+copied_objects::~copied_objects() { regions_with_copies = {no_regions, shift_of_two_places}; }
 
 /// Visits the objects that share a byte with the range, until a visit returns true.
 template <class Visit>
@@ -79,11 +67,18 @@ bool copied_objects::overlaps(std::uint64_t address, std::size_t bytes) const {
 
 copied_object& copied_objects::add(std::uint64_t address, object_shape shape) {
   copied_object& added = all_.find_or_add(address).first;
-  added = {address, shape.bytes, shape.type};
-  for (std::uint64_t number = region_of(address); number <= region_of(address + shape.bytes - 1);
-       ++number) {
+  added.address = address;
+  added.bytes = shape.bytes;
+  added.type = shape.type;
+  const std::uint64_t first = region_of(address);
+  const std::size_t regions = region_of(address + shape.bytes - 1) - first + 1;
+  if (regions > added.first_regions.size())
+    added.more_regions = std::make_unique<region_of_copies[]>(regions);
+  for (std::size_t i = 0; i < regions; ++i) {
     if (++region_count_ > place_count_ / 2) use_more_places();
-    enter(new region_of_copies{number, &added, nullptr});
+    region_of_copies& entered = added.regions()[i];
+    entered = {first + i, &added, nullptr};
+    enter(&entered);
   }
   return added;
 }
@@ -111,7 +106,7 @@ void copied_objects::remove(std::uint64_t address) {
        ++number) {
     region_of_copies** at = &first_in_region(number);
     while ((*at)->object != gone || (*at)->number != number) at = &(*at)->next;
-    delete std::exchange(*at, (*at)->next);
+    *at = (*at)->next;
     --region_count_;
   }
   all_.erase(address);

@@ -3,6 +3,7 @@
 // change them are in progress.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,10 +14,18 @@
 
 namespace sojourn::detail {
 
+struct copied_object;
+/// An object in a region, of which it has a byte or more.
+struct region_of_copies {
+  std::uint64_t number;
+  copied_object* object;
+  region_of_copies* next;  ///< With the same place.
+};
+
 /// An object that is here, or was made here and is away.
 struct copied_object {
-  std::uint64_t address;
-  std::uint64_t bytes;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
   std::uint16_t type = 0;  ///< object_shape::type
   unsigned changing = 0;   ///< Methods in progress that change it, suspended ones included.
   /// If it was made here and is away: how often a rank said that it has sent the object on, less
@@ -29,6 +38,13 @@ struct copied_object {
   // and changes since.
   std::uint32_t asked_at = 0;
   std::uint32_t uses = 0;
+
+  // The regions in which it lies, in their order: all of them in one place or in the other.
+  std::array<region_of_copies, 2> first_regions;
+  std::unique_ptr<region_of_copies[]> more_regions;
+  region_of_copies* regions() {
+    return more_regions != nullptr ? more_regions.get() : first_regions.data();
+  }
 };
 
 /// There is one at a time, because accesses look at its regions (regions_with_copies).

@@ -120,9 +120,10 @@ coherence::in_progress objects_of_rank::methods_in(std::uint64_t object) const {
   // to its leaving.
   const coherence::entry* const e = known_.entries.find(object);
   if (e == nullptr || !e->has_order()) return coherence::in_progress::nothing;
-  // One that is too long stays, except to go home.
-  if (e->order.front().rank != owner_of(object) && !fits_a_message(*known))
-    return coherence::in_progress::reading;
+  // One that is too long stays, unless a call wants it at home.
+  const coherence::message& order = e->order.front();
+  const bool must_go = order.about.name && order.rank == owner_of(object);
+  if (!must_go && !fits_a_message(*known)) return coherence::in_progress::reading;
   if (fixed_.contains(object) || (is_home(object) && may_be_in_use(known->address, known->bytes)))
     return coherence::in_progress::reading;
   return coherence::in_progress::nothing;
@@ -155,7 +156,9 @@ bool objects_of_rank::begin_change(std::uint64_t address, std::size_t bytes) {
       object->changes_in_vain = had_copies ? 0 : object->changes_in_vain + 1;
     return true;
   }
-  // No object that was ever copied, or a whole that such an object is a part of, or a part.
+  // Nothing of it was ever copied, or moved: it is as far from that as others (has_no_copies_near).
+  if (bytes <= longest_not_noted && !copied_.overlaps(address, bytes)) return false;
+  // A whole that such an object is a part of, or a part.
   copied_.begin_change_of(address, bytes);
   take_copies_back(copied_.overlapping(address, bytes));
   return true;
@@ -196,15 +199,18 @@ void objects_of_rank::take_copies_back(const std::vector<copied_object*>& which)
   }
 }
 
+/// It is here, where it was made, nobody has a copy of it, and nobody asks for it.
+bool objects_of_rank::may_forget(const copied_object& object) const {
+  // Of a marshalled one, methods that are suspended on old copies may still ask.
+  return object.type == 0 && object.changing == 0 && is_home(object.address) &&
+         known_.entries.find(object.address) == nullptr &&
+         known_.directories.find(object.address) == nullptr;
+}
+
 /// An object that is changed again and again, while nobody copies it, is a usual one again.
 void objects_of_rank::forget_if_settled(copied_object* object) {
   constexpr unsigned enough = 8;
-  // Of a marshalled one, methods that are suspended on old copies may still ask.
-  if (object->type != 0 || object->changing != 0 || object->changes_in_vain < enough ||
-      known_.entries.find(object->address) != nullptr ||
-      known_.directories.find(object->address) != nullptr || !is_home(object->address))
-    return;
-  forget_noted(object->address);
+  if (object->changes_in_vain >= enough && may_forget(*object)) forget_noted(object->address);
 }
 
 void objects_of_rank::give_up_copies(std::uint64_t address, std::size_t bytes) {

@@ -98,6 +98,8 @@ void objects_of_rank::note_moved() {
 /// An object of this rank that is elsewhere and shares a byte with the range, or null.
 copied_object* objects_of_rank::one_that_is_away(std::uint64_t address, std::size_t bytes) {
   if (away_ == 0) return nullptr;
+  if (copied_object* const known = copied_.find(address); known != nullptr && known->bytes == bytes)
+    return rules().has_object(address) ? nullptr : known;  // none overlaps another
   for (copied_object* const object : copied_.overlapping(address, bytes)) {
     if (!rules().has_object(object->address)) return object;
   }
@@ -321,6 +323,14 @@ void objects_of_rank::take_in(std::uint64_t object, const coherence::call_name& 
   tell_place(owner_of(object), {object, 0, job.me, follows ? kind::has_followed : kind::has_come});
   note_copied();
   note_moved();
+}
+
+/// An object of this rank has come home, for no call: it is a usual one again, if it can be.
+void objects_of_rank::note_given_back(std::uint64_t object) {
+  attached_should_follow(object, job.me);
+  if (const copied_object* const known = copied_.find(object);
+      known != nullptr && may_forget(*known))
+    forget_noted(object);
 }
 
 /// The object's bytes have left.

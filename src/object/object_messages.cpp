@@ -232,6 +232,7 @@ void objects_of_rank::arrive(const arrival& a, const object_message& m) {
   }
   if (m.what == kind::object) take_in(m.address, told.about.name);
   rules().arrive(a.source, told);
+  if (m.what == kind::object && m.caller == coherence::nobody) note_given_back(m.address);
 }
 
 /// Makes an object of another rank, or a copy of one, from the message that is being looked at.

@@ -102,6 +102,8 @@ class objects_of_rank final : public coherence::services, in_runtime_memory {
   copy_block* copy_of(std::uint64_t address) {
     return memory_ == nullptr ? nullptr : memory_->find(address);
   }
+  /// Asks the rank where the object was made to take it back (rank_objects::give_back).
+  void give_back(std::uint64_t address) { rules().give_back(address); }
   int probable_place(std::uint64_t address);
   bool bring_all_home();
   void bring_parts_home(std::uint64_t address, std::size_t bytes);
@@ -178,6 +180,7 @@ class objects_of_rank final : public coherence::services, in_runtime_memory {
   void take_copies_back(const std::vector<copied_object*>& which);
   void note_copied();
   void renew_copies_in_use(std::uint64_t address);
+  bool may_forget(const copied_object& object) const;
   void forget_if_settled(copied_object* object);
 
   // moves.cpp
@@ -186,6 +189,7 @@ class objects_of_rank final : public coherence::services, in_runtime_memory {
   object_place find_away(std::uint64_t address);
   object_place find_guest(std::uint64_t address, object_shape shape);
   void take_in(std::uint64_t object, const coherence::call_name& c);
+  void note_given_back(std::uint64_t object);
   void note_moved();
   void wait_for_arrival();
   void wake_those_who_wait_for_arrivals();

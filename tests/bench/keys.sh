@@ -49,6 +49,7 @@ for figure in 1 2 3 5 6 7_lmw 7_lsw 7_seq; do
 done
 "$sojourn" bench policies --quick --out "$scratch" --json >"$scratch/out" || fail 'the benchmark policies fails'
 expect machine cache_miss_over_rpc fetch_over_rpc cache_miss_over_rpc_q1 cache_read_hit_over_plain_call \
+  replicated_read_over_plain_read automatic_overhead \
   rpc_messages_over_migrate rpc_messages_over_migrate_replicated_root network_words_cache_over_migrate breakdown tables_1_to_4 figures_2_and_3 programs \
   hit_rate words_per_operation paper_scheme paper_operations_per_1000_cycles
 for program in hot_table chains counters phases graph_walk hash_join; do

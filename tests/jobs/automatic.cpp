@@ -99,6 +99,39 @@ void runs_on_one_object_go_there() {
   barrier();
 }
 
+/// As run_on, at a place of its own.
+long run_few_on(global_ptr<tally> theirs, int calls) {
+  long sum = 0;
+  for (int i = 0; i < calls; ++i) sum = theirs.call<&tally::add>(via::automatic, 1L);
+  return sum;
+}
+/// Calls each object so often at a time, and checks that few are away in the end.
+template <auto Run>
+counters count_runs(int calls) {
+  constexpr std::size_t each = 64;
+  constexpr std::size_t runs = 20'000;
+  std::vector<global_ptr<tally>> theirs;
+  for (std::size_t i = 0; i < each; ++i) theirs.push_back(make<tally>(next_rank()));
+  const counters c = counted_in([&] {
+    for (std::size_t i = 0; i < runs; ++i) activate(Run, theirs[i * 37 % each], calls);
+  });
+  CHECK(c.objects_moved > 16);
+  barrier();
+  long away = 0;
+  for (const global_ptr<tally> p : theirs) {
+    CHECK_EQUAL(p.call<&tally::value>(via::rpc) % calls, 0);
+    away += p.where() != next_rank();
+  }
+  CHECK(away < 8);
+  barrier();
+  return c;
+}
+/// Where bringing objects is not best, one that has come to be tried goes home again.
+void what_has_come_as_a_trial_goes_home() {
+  CHECK(count_runs<run_on>(32).migrations > 10'000);
+  (void)count_runs<run_few_on>(2);
+}
+
 /// As run_on, in frames with the address of what stays behind.
 long run_with(global_ptr<tally> theirs, int calls, via how, std::uint64_t address) {
   long sum = 0;
@@ -282,6 +315,7 @@ int main(int argc, char** argv) {
     check::claim("what is only read is read here", what_is_only_read_is_read_here);
     check::claim("what one rank uses comes to it", what_one_rank_uses_comes_to_it);
     check::claim("runs on one object go there", runs_on_one_object_go_there);
+    check::claim("what has come as a trial goes home", what_has_come_as_a_trial_goes_home);
     check::claim("what has chosen to migrate is not searched for pointers at first",
                  what_has_chosen_to_migrate_is_not_searched_at_first);
     check::claim("what is no activation stays", what_is_no_activation_stays);

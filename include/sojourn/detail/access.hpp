@@ -208,7 +208,7 @@ template <class Call>
   // In two statements, because this may be another rank after the move; and the whole site would
   // travel with this frame.
   const int made_on = job.me;
-  if (job.has_moved) [[unlikely]]
+  if (job.has_moved && may_have_moved(address, Call::object_bytes)) [[unlikely]]
     return perform_on_moved<Call>(address, said, site_of(__builtin_return_address(0)), a);
   if (owner != made_on) {
     const auto code = reinterpret_cast<std::uint64_t>(__builtin_return_address(0));

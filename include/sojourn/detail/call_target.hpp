@@ -178,7 +178,8 @@ struct method_target : consumed_target {
     send_outcome<R>(answer, [&]() -> R {
       [[maybe_unused]] const typename Arguments::reading reading(&arguments);
       T* const object = static_cast<T*>(to.object);
-      if (job.has_moved || !is_here(reinterpret_cast<std::uint64_t>(object))) [[unlikely]]
+      const auto address = reinterpret_cast<std::uint64_t>(object);
+      if (!is_here(address) || (job.has_moved && may_have_moved(address, sizeof(T)))) [[unlikely]]
         return run_where_it_is(to, answer, arguments.get());
       if constexpr (Checked) {
         check_access(reinterpret_cast<std::uint64_t>(object), kind_of_object<T>(), name(), to.site);

@@ -229,13 +229,13 @@ inline constexpr std::uint64_t region_of(std::uint64_t address) { return address
 [[gnu::always_inline]] inline region_of_copies*& first_in_region(std::uint64_t number) {
   return regions_with_copies.places[(number * 0x9e3779b97f4a7c15u) >> regions_with_copies.shift];
 }
+/// Changes of longer objects are noted always: one of their parts may be copied meanwhile, and then
+/// may_be_in_use() looks for objects that begin little before it.
+inline constexpr std::size_t longest_not_noted = 1024;
 /// Nobody has a copy of an object that shares a byte with this one. False also when it is not
 /// certain.
 [[gnu::always_inline]] inline bool has_no_copies_near(std::uint64_t address, std::size_t bytes) {
-  // Changes of long objects are noted always: one of their parts may be copied meanwhile, and then
-  // may_be_in_use() looks for objects that begin little before it.
-  constexpr std::size_t longest = 1024;
-  if (bytes > longest) return false;
+  if (bytes > longest_not_noted) return false;
   for (std::uint64_t number = region_of(address); number <= region_of(address + bytes - 1);
        ++number) {
     if (first_in_region(number) != nullptr) return false;

@@ -13,6 +13,11 @@
 
 namespace sojourn::detail {
 
+/// False: it was made on this rank, and it is here.
+[[gnu::always_inline]] inline bool may_have_moved(std::uint64_t address, std::size_t bytes) {
+  return !is_here(address) || !has_no_copies_near(address, bytes);
+}
+
 /// Where a call finds its object.
 struct object_place {
   void* here;         ///< The object, on this rank; otherwise null, …

@@ -46,6 +46,11 @@ double place_costs::calls_a_trial(way of) const {
   return a.trials == 0 ? 1 : a.calls / a.weight;
 }
 
+bool place_costs::should_bring() const {
+  const double cost = cost_of(way::bring);
+  return now_ == way::bring || (cost >= 0 && cost < cost_of(now_) * clearly_less);
+}
+
 std::uint32_t place_costs::interval_of(way of) const {
   const alternative& a = other(of);
   if (!a.is_possible) return never;

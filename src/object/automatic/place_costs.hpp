@@ -5,9 +5,9 @@
 // A place begins with calls to the owner (rpc). Now and then it tries another way once, and when
 // that has had its effect, it is told the cost and how many calls that has paid for: after a
 // migration, those that were made where the computation then was; after a copy or an object has
-// come, those that ran on it before it went. Costs are in units of one call to the owner, so that
-// rpc costs 1 a call. The way that costs least a call is taken. The others are tried the more
-// seldom the more they cost.
+// come, those that ran on it (until it went, or until more would say no more). Costs are in units
+// of one call to the owner, so that rpc costs 1 a call. The way that costs least a call is taken.
+// The others are tried the more seldom the more they cost.
 #pragma once
 
 #include <array>
@@ -37,6 +37,8 @@ class place_costs {
   double calls_a_trial(way of) const;
   std::uint32_t trials(way of) const { return of == way::rpc ? 0 : other(of).trials; }
   std::uint32_t changes() const { return changes_; }
+  /// `bring` is taken, or will be when enough trials have been as those that there were.
+  bool should_bring() const;
 
   /// More calls than so many, which one trial has paid for, say no more about the next trial: a
   /// copy of the one object that all need stays for ever, and the copies of others may be useless

@@ -147,3 +147,20 @@ TEST(place_costs, nothing_is_known_before_the_first_trial) {
   EXPECT_DOUBLE_EQ(place.cost_of(way::migrate), 0.5);
   EXPECT_EQ(place.trials(way::migrate), 1u);
 }
+
+TEST(place_costs, bringing_pays_when_it_is_taken_or_was_clearly_cheaper_when_it_was_tried) {
+  place_costs place(true, true);
+  EXPECT_FALSE(place.should_bring());
+  place.learn(way::bring, 5, 32);
+  EXPECT_EQ(place.now(), way::rpc);
+  EXPECT_TRUE(place.should_bring());
+  place.learn(way::bring, 5, 1);
+  place.learn(way::bring, 5, 1);
+  EXPECT_LT(place.cost_of(way::bring), 0.9);
+  EXPECT_EQ(place.now(), way::bring);
+  EXPECT_TRUE(place.should_bring());
+  place_costs other(true, true);
+  for (int i = 0; i < 3; ++i) other.learn(way::bring, 0.95, 1);
+  EXPECT_EQ(other.now(), way::rpc);
+  EXPECT_FALSE(other.should_bring());
+}

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "object/coherence/few.hpp"
 #include "object/coherence/message.hpp"
 #include "object/coherence/object_table.hpp"
+#include "object/coherence/seldom.hpp"
 
 namespace sojourn::detail::coherence {
 
@@ -36,14 +36,14 @@ struct entry {
 
   // Of a rank that has the object.
   few<copy_given> copies;
-  std::vector<int> unacknowledged;  ///< Ranks that were asked to give up their copies.
-  std::vector<call> writers;        ///< They wait for that.
-  std::vector<message> order;       ///< None, or a hand or kill that is not carried out yet.
+  seldom<int> unacknowledged;  ///< Ranks that were asked to give up their copies.
+  seldom<call> writers;        ///< They wait for that.
+  seldom<message> order;       ///< None, or a hand or kill that is not carried out yet.
 
   // Of a rank that accesses it.
   call_name asks_for_copy;
   call_name asks_for_object;
-  std::vector<call_name> joined;  ///< Calls that wait for the copy, too.
+  seldom<call_name> joined;  ///< Calls that wait for the copy, too.
   few<call_sent> sent;
   /// If somebody, a copy is to be given up, and cannot be yet: the one that was for this call.
   int is_invalidated_by = nobody;
@@ -53,7 +53,7 @@ struct entry {
   bool is_lost = false;
 
   /// What waits here for the object, in the order in which it came.
-  std::vector<message> held;
+  seldom<message> held;
 
   bool has_order() const { return !order.empty(); }
 };
@@ -64,7 +64,7 @@ struct directory {
   int moves_to = nobody;  ///< Somebody: an order is not carried out yet.
   bool is_destroyed = false;
   bool is_lost = false;
-  std::vector<message> queue;  ///< What waits for the end of the move.
+  seldom<message> queue;  ///< What waits for the end of the move.
 };
 
 /// All that a rank knows of objects that have copies, move or have moved.

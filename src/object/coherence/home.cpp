@@ -95,7 +95,7 @@ void rank_objects::home_told(object_id object, outcome how) {
 }
 
 void rank_objects::give_back(object_id object) {
-  if (is_home(object) || !has_object(object)) return;
+  if (is_home(object) || !has_object(object) || home_has_ended(object)) return;
   by_.send(by_.home_of(object), {.what = kind::give, .object = object, .rank = me_});
 }
 
@@ -136,7 +136,7 @@ void rank_objects::note_end_of(int rank) {
   });
   for (const object_id object : all) {
     entry& e = at(object);
-    if (is_kept(rule::dead_give_up)) std::erase(e.unacknowledged, rank);
+    if (is_kept(rule::dead_give_up)) e.unacknowledged.remove(rank);
     e.copies.remove_if([&](const copy_given& c) { return c.rank == rank; });
     if (e.is_invalidated_by == rank) {
       e.is_invalidated_by = nobody;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -18,8 +19,8 @@ template <class T>
 class object_table {
   struct node {
     std::uint64_t address;
-    T value;
     node* next;
+    T value{};
   };
 
  public:
@@ -49,9 +50,13 @@ class object_table {
 
   T* find(std::uint64_t address) { return const_cast<T*>(std::as_const(*this).find(address)); }
   const T* find(std::uint64_t address) const {
-    if (buckets_.empty()) return nullptr;
-    for (const node* n = buckets_[bucket_of(address)]; n != nullptr; n = n->next) {
-      if (n->address == address) return &n->value;
+    // What is done about an object asks for it again and again.
+    if (found_ != nullptr && found_->address == address) return &found_->value;
+    if (size_ == 0) return nullptr;
+    for (node* n = buckets_[bucket_of(address)]; n != nullptr; n = n->next) {
+      if (n->address != address) continue;
+      found_ = n;
+      return &n->value;
     }
     return nullptr;
   }
@@ -60,16 +65,17 @@ class object_table {
     if (T* const known = find(address)) return {*known, false};
     if (size_ >= buckets_.size()) grow();
     node*& first = buckets_[bucket_of(address)];
-    first = std::construct_at(take_room(), node{address, T{}, first});
+    found_ = first = ::new (take_room()) node{address, first};
     ++size_;
     return {first->value, true};
   }
   void erase(std::uint64_t address) {
-    if (buckets_.empty()) return;
+    if (size_ == 0) return;
     for (node** at = &buckets_[bucket_of(address)]; *at != nullptr; at = &(*at)->next) {
       if ((*at)->address != address) continue;
       node* const gone = *at;
       *at = gone->next;
+      if (found_ == gone) found_ = nullptr;
       std::destroy_at(gone);
       free_.push_back(gone);
       --size_;
@@ -104,7 +110,7 @@ class object_table {
     return taken;
   }
   void grow() {
-    std::vector<node*> old(buckets_.empty() ? 4 : buckets_.size() * 2);
+    std::vector<node*> old(buckets_.empty() ? 4 : buckets_.size() * 4);
     old.swap(buckets_);
     for (node* n : old) {
       while (n != nullptr) {
@@ -120,12 +126,14 @@ class object_table {
     chunks_.swap(other.chunks_);
     free_.swap(other.free_);
     std::swap(size_, other.size_);
+    std::swap(found_, other.found_);
   }
 
   std::vector<node*> buckets_;  ///< None, or a power of two.
   std::vector<std::unique_ptr<room[]>> chunks_;
   std::vector<node*> free_;
   std::size_t size_ = 0;
+  mutable node* found_ = nullptr;  ///< What was found last, if it is there yet.
 };
 
 }  // namespace sojourn::detail::coherence

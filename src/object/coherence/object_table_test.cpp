@@ -7,11 +7,15 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "object/coherence/few.hpp"
+#include "object/coherence/seldom.hpp"
 
 using sojourn::detail::coherence::few;
 using sojourn::detail::coherence::object_table;
+using sojourn::detail::coherence::seldom;
 
 namespace {
 
@@ -60,6 +64,35 @@ TEST(few, one_that_has_grown_holds_all_in_order) {
   copy.clear();
   copy.push_back(7);
   EXPECT_EQ(*copy.begin(), 7);
+}
+
+TEST(object_table, what_was_found_last_and_then_erased_is_not_found) {
+  object_table<int> table;
+  table.find_or_add(64).first = 1;
+  ASSERT_NE(table.find(64), nullptr);
+  table.erase(64);
+  EXPECT_EQ(table.find(64), nullptr);
+  table.find_or_add(128).first = 2;
+  object_table<int> moved = std::move(table);
+  EXPECT_EQ(table.find(128), nullptr);
+  EXPECT_EQ(*moved.find(128), 2);
+}
+
+TEST(seldom, it_is_a_pointer_long_and_holds_all_in_order) {
+  static_assert(sizeof(seldom<int>) == sizeof(void*));
+  seldom<int> list;
+  EXPECT_TRUE(list.empty());
+  EXPECT_EQ(list.begin(), list.end());
+  for (const int i : {3, 1, 3, 2}) list.push_back(i);
+  const seldom<int> copy = list;
+  list.remove(3);
+  EXPECT_EQ(list.size(), 2u);
+  EXPECT_EQ(list.front(), 1);
+  EXPECT_EQ(list.back(), 2);
+  list.pop_front();
+  list.pop_back();
+  EXPECT_TRUE(list.empty());
+  EXPECT_EQ(std::vector<int>(copy.begin(), copy.end()), (std::vector{3, 1, 3, 2}));
 }
 
 TEST(few, an_element_of_the_list_can_be_added_to_it) {

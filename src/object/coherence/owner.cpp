@@ -83,7 +83,7 @@ void rank_objects::serve_copy(object_id object, entry& e, const message& m) {
 void rank_objects::serve_order(object_id object, entry& e, const message& m) {
   if (e.has_order()) return by_.refuse(m, "is an order behind one that is not carried out");
   if (m.about.name.rank == me_ && is_awaited(e, m.about.name)) note_sent(e, m.about.name, me_);
-  e.order = {m};
+  e.order.push_back(m);
   if (may_carry_out(e)) carry_out(object, e);
 }
 
@@ -114,7 +114,7 @@ void rank_objects::carry_out(object_id object, entry& e) {
   if (!e.writers.empty()) {
     if (!e.copies.empty()) return invalidate(object, e, nobody);
     const call c = e.writers.front();
-    e.writers.erase(e.writers.begin());
+    e.writers.pop_front();
     return run(object, e, c);
   }
   if (by_.methods_in(object) != in_progress::nothing && is_kept(rule::refuse_during_methods))

@@ -97,7 +97,7 @@ void rank_objects::arrive(int from, const message& m) {
       if (!must_hold_invalidation(e)) give_copy_up(object, e);
       break;
     case kind::acknowledged:
-      std::erase(e.unacknowledged, from);
+      e.unacknowledged.remove(from);
       e.copies.remove_if([&](const copy_given& c) { return c.rank == from; });
       if (can_go_on(object)) by_.go_on_later(object);
       break;
@@ -165,13 +165,13 @@ void rank_objects::go_on(object_id object) {
   // A call that has run may have changed everything.
   if (entry& now = at(object); now.has == holds::object && !now.held.empty()) {
     const message m = now.held.front();
-    now.held.erase(now.held.begin());
+    now.held.pop_front();
     serve(object, now, m);
   }
   if (directory* const d = known_.directories.find(object);
       d != nullptr && d->moves_to == nobody && !d->queue.empty()) {
     const message m = d->queue.front();
-    d->queue.erase(d->queue.begin());
+    d->queue.pop_front();
     home_serve(m);
   }
   if (can_go_on(object)) by_.go_on_later(object);

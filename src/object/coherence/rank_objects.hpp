@@ -72,7 +72,7 @@ class rank_objects {
   void go_on(object_id object);
   /// Gives up a copy that is not in use; false when it is, or there is none.
   bool evict(object_id object);
-  /// Asks home to take the object back, which is here.
+  /// Asks home to take the object back, which is here. It stays when a method is suspended in it.
   void give_back(object_id object);
   /// `rank` has ended, and all that it sent has arrived.
   void note_end_of(int rank);
