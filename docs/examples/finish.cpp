@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for all that was begun: docs/finish.md.
+// Is it all done? docs/finish.md.
 #include <sojourn/sojourn.hpp>
 
 #include <cstdio>
@@ -22,14 +22,25 @@ void visit(int depth) {
     rpc_ff((rank_me() + child) % rank_count(), visit, depth - 1);
 }
 
+// The distance of each place of a circle from place 0. Rank r has every rank_count()-th place.
+constexpr long places = 1000;
+std::vector<long> distances;  // of each rank
+rank_t owner(long place) { return static_cast<rank_t>(place % rank_count()); }
+void reach(long place, long distance) {
+  long& known = distances[static_cast<std::size_t>(place / rank_count())];
+  if (distance >= known) return;
+  known = distance;
+  for (const long next : {(place + 1) % places, (place + places - 1) % places})
+    rpc_ff(owner(next), reach, next, distance + 1);
+}
+
 int main(int argc, char** argv) {
   return run(argc, argv, [] {
     // Every rank sends, and every rank is sent to.
-    finish([] {
+    finish_all([] {
       for (long i = 0; i < 100; ++i) rpc_ff(static_cast<rank_t>(i % rank_count()), add, i % 10);
     });
-    barrier();  // the other ranks' finish has ended, too: nobody will change this rank's bins
-    long here = 0;
+    long here = 0;  // nobody will change this rank's bins any more
     for (const long n : bins) here += n;
     const long all = reduce(here, std::plus<>{});
     if (rank_me() == 0) std::printf("%ld values from each rank\n", all / rank_count());
@@ -39,6 +50,17 @@ int main(int argc, char** argv) {
     barrier();
     const long visits = reduce(visited, std::plus<>{});
     if (rank_me() == 0) std::printf("%ld visits\n", visits);
+
+    // One rank begins, and calls call on until nothing becomes shorter.
+    distances.assign(static_cast<std::size_t>(places / rank_count() + 1), places);
+    barrier();
+    finish_all([] {
+      if (rank_me() == owner(0)) reach(0, 0);
+    });
+    long farthest = 0;
+    for (const long d : distances) farthest = d < places && d > farthest ? d : farthest;
+    farthest = reduce(farthest, [](long a, long b) { return a > b ? a : b; });
+    if (rank_me() == 0) std::printf("%ld places are at most %ld away\n", places, farthest);
 
     // What a one-way call throws comes out here.
     if (rank_me() == 0) {

@@ -10,11 +10,16 @@
 //         rpc_ff(static_cast<rank_t>(value % ranks), count, value / ranks % 1000);
 //       }
 //     });
+//
+// finish_all is the same for all ranks together: when it returns, nothing of what any of them
+// began is left anywhere.
 #pragma once
 
 #include <exception>
 
+#include "sojourn/calls/aggregate.hpp"
 #include "sojourn/detail/running.hpp"
+#include "sojourn/team.hpp"
 
 namespace sojourn {
 
@@ -27,6 +32,20 @@ struct finish_frame : hold {
 void finish_begin(finish_frame& frame);
 /// Waits; rethrows `failure`, else the first exception that an rpc_ff inside ended with.
 void finish_end(finish_frame& frame, const std::exception_ptr& failure);
+/// The same of a finish that the members of a team open together.
+void finish_all_begin(finish_frame& frame, const team& members);
+void finish_all_end(finish_frame& frame, const std::exception_ptr& failure, const team& members);
+
+/// What body() throws.
+template <class Body>
+std::exception_ptr failure_of(Body& body) {
+  try {
+    body();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
 
 }  // namespace detail
 
@@ -40,13 +59,25 @@ template <class Body>
 void finish(Body&& body) {
   detail::finish_frame frame;
   detail::finish_begin(frame);
-  std::exception_ptr failure;
-  try {
-    body();
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  detail::finish_end(frame, failure);
+  detail::finish_end(frame, detail::failure_of(body));
+}
+
+/// Collective among `members`: calls body() on each of them and returns when everything is over
+/// that any member's body started, and what that started in turn, on whatever rank (finish() lists
+/// what that is). So when it returns, no such call changes anything any more, here or elsewhere.
+/// Calls without an answer are bundled meanwhile, as `how` says, also those that handlers make on
+/// members that only wait. Rethrows on each member what its own body threw; else, on all members,
+/// the first exception that left an rpc_ff inside or a body elsewhere. Calls nest with each other
+/// and with finish. Suspends. The frames that call it stay on their rank while it is open.
+/// Costs: two broadcasts, and a message to member 0 for each rank that took part.
+/// Errors: rank_lost when a rank has ended; as all collective operations.
+/// Source: the barrier of YGM; one finish scope for all members (src/rpc/scopes.cpp).
+template <class Body>
+void finish_all(Body&& body, const team& members = team::world(), const aggregation& how = {}) {
+  const aggregated until_all_is_done(how);
+  detail::finish_frame frame;
+  detail::finish_all_begin(frame, members);
+  detail::finish_all_end(frame, detail::failure_of(body), members);
 }
 
 }  // namespace sojourn

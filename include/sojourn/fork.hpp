@@ -12,8 +12,11 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
+#include <exception>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "sojourn/calls/travels.hpp"
 #include "sojourn/detail/addresses.hpp"
@@ -182,6 +185,63 @@ void par_for(anywhere_t, I first, std::type_identity_t<I> last, Body body,
                 "sojourn: the body of a loop that may run anywhere cannot capture variables");
   if (grain < 1) detail::refuse_grain();
   if (first < last) detail::run_range<I>(first, last, grain, detail::carried_anywhere<Body>{body});
+}
+
+/// How much of a loop is under way at a time.
+struct window {
+  std::size_t in_flight;  ///< So many calls of the body at most; at least 1.
+};
+
+namespace detail {
+
+/// What the children of a loop with a window share, which all stay on this rank.
+template <class I, class Body>
+struct shared_range {
+  I next;
+  I last;
+  const Body& body;
+  std::exception_ptr failure = nullptr;
+
+  bool is_done() const { return next == last; }
+  void run() {
+    while (!is_done()) {
+      try {
+        body(next++);
+      } catch (...) {
+        if (failure == nullptr) failure = std::current_exception();
+      }
+    }
+  }
+};
+
+[[noreturn]] void refuse_window();
+
+template <class I, class Body>
+void run_in_window(shared_range<I, Body>& range, std::size_t in_flight) {
+  std::vector<future<void>> children;
+  // Each child goes on with the loop until a call blocks. Then the next one begins.
+  while (children.size() + 1 < in_flight && !range.is_done())
+    children.push_back(fork([&range] { range.run(); }));
+  range.run();
+  for (future<void>& child : children) child.get();
+}
+
+}  // namespace detail
+
+/// As par_for(first, last, body), but at most `how.in_flight` calls of the body are under way at a
+/// time: when one returns, the next one begins, however long others take. (A grain would make each
+/// run wait for its longest call.) The calls begin in the order of their indices. All are made,
+/// also when one throws; the first exception is rethrown at the end. A call that waits holds some
+/// 1 KiB. Suspends. Errors: sojourn::error when `how.in_flight` is 0.
+///
+///     par_for(0, 1'000'000, [&](long i) { visit(i); }, {.in_flight = 1024});
+template <std::integral I, std::invocable<I> Body>
+void par_for(I first, std::type_identity_t<I> last, const Body& body, const window& how) {
+  if (how.in_flight < 1) detail::refuse_window();
+  if (!(first < last)) return;
+  detail::shared_range<I, Body> range{first, last, body};
+  detail::run_in_window(range, how.in_flight);
+  if (range.failure != nullptr) std::rethrow_exception(range.failure);
 }
 
 /// combine(… combine(body(first), body(first + 1)) …) over [first, last), in that order, but

@@ -17,6 +17,7 @@
 #include "rpc/exceptions.hpp"
 #include "rpc/scope_weight.hpp"
 #include "sojourn/calls/aggregate.hpp"
+#include "sojourn/collectives.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/finish.hpp"
 
@@ -175,11 +176,10 @@ void attach_scopes() {
   on_message(runtime_message::scope_failed, on_failed);
 }
 
-void one_way_failed(const std::exception_ptr& failure) {
-  const piece* p = running_piece();
-  void* scope = p != nullptr ? p->scope : nullptr;
-  if (scope == nullptr) nobody_takes(failure, "a one-way call (rpc_ff) outside of any finish");
-  auto* a = static_cast<account*>(scope);
+namespace {
+
+/// `a` gets to know of an exception that nobody else takes.
+void report(const account* a, const std::exception_ptr& failure) {
   if (a->weight.at_home()) return fail(a->id, failure);
   encoded_exception e;
   encode_for(home_of(a->id), failure, e);
@@ -188,31 +188,41 @@ void one_way_failed(const std::exception_ptr& failure) {
   send_reply(home_of(a->id), runtime_message::scope_failed, 0, a->id, &e, e.bytes());
 }
 
-void finish_begin(finish_frame& frame) {
-  if (running_piece() == nullptr) [[unlikely]]
-    waits_outside_fiber();
-  frame.outer = running.holds;
-  running.holds = &frame;
-  piece* p = running_piece();
-  frame.what = hold::kind::finish;
-  frame.of = p->scope;
+account* open_account() {
   auto* a = new account(ticket_open());
   a->running = 1;
   accounts[a->id] = a;
+  return a;
+}
+
+/// From now on the running fiber, which counts in `a` already, begins computations of its scope.
+void enter(finish_frame& frame, account* a) {
+  piece* const p = running_piece();
+  frame.outer = running.holds;
+  running.holds = &frame;
+  frame.what = hold::kind::finish;
+  frame.of = p->scope;
   frame.scope = a;
   p->scope = a;
 }
 
-void finish_end(finish_frame& frame, const std::exception_ptr& failure) {
-  refuse_wait_of_forked_child();
-  auto* a = static_cast<account*>(frame.scope);
+/// The body has ended. `a` is gone when this returns, unless this rank is the scope's home.
+void leave_scope(const finish_frame& frame, account* a) {
   // Not the piece that opened the scope: a fork inside the scope may have been cut, so another
   // piece may run here now.
   running_piece()->scope = frame.of;
-  ticket_id id = a->id;
   flush();  // the scope waits for bundled calls, too
   left(a);
-  std::exception_ptr inside;
+}
+
+struct ended_scope {
+  std::exception_ptr inside;  ///< The first exception that nobody else took.
+  bool is_lost = false;       ///< A rank has ended, and nobody knows what was still to come.
+};
+/// Suspends until the scope is over, whose home this rank is.
+ended_scope wait_for_end(account* a) {
+  const ticket_id id = a->id;
+  ended_scope end;
   try {
     ticket_take(id, nullptr, 0);
     accounts.erase(id);
@@ -220,16 +230,108 @@ void finish_end(finish_frame& frame, const std::exception_ptr& failure) {
   } catch (const rank_lost&) {
     // The account stays, because computations of the scope may still end and send their weight
     // back.
-    inside = std::current_exception();
+    end = {std::current_exception(), true};
   }
-  running.holds = frame.outer;
-  auto found = failures.find(id);
-  if (found != failures.end()) {
-    inside = found->second;
+  if (const auto found = failures.find(id); found != failures.end()) {
+    end.inside = found->second;
     failures.erase(found);
   }
+  return end;
+}
+
+void rethrow_first(const std::exception_ptr& failure, const std::exception_ptr& inside) {
   if (failure != nullptr) std::rethrow_exception(failure);
   if (inside != nullptr) std::rethrow_exception(inside);
+}
+
+}  // namespace
+
+void one_way_failed(const std::exception_ptr& failure) {
+  const piece* p = running_piece();
+  void* scope = p != nullptr ? p->scope : nullptr;
+  if (scope == nullptr) nobody_takes(failure, "a one-way call (rpc_ff) outside of any finish");
+  report(static_cast<const account*>(scope), failure);
+}
+
+void finish_begin(finish_frame& frame) {
+  if (running_piece() == nullptr) [[unlikely]]
+    waits_outside_fiber();
+  enter(frame, open_account());
+}
+
+void finish_end(finish_frame& frame, const std::exception_ptr& failure) {
+  refuse_wait_of_forked_child();
+  auto* a = static_cast<account*>(frame.scope);
+  leave_scope(frame, a);
+  const ended_scope end = wait_for_end(a);
+  running.holds = frame.outer;
+  rethrow_first(failure, end.inside);
+}
+
+// ---- One scope for all members of a team --------------------------------------------------------
+
+namespace {
+
+constexpr rank_t first_member = 0;  // the scope's home
+
+/// What the others need to take part. The weight is for each of them.
+struct shared_scope {
+  ticket_id id;
+  std::uint64_t weight;
+};
+
+/// This rank's part of a scope that another one has opened. Computations of it may have come here
+/// already.
+account* join(const shared_scope& scope) {
+  account*& a = accounts[scope.id];
+  if (a == nullptr) a = new account(scope.id);
+  a->weight.add(scope.weight);
+  ++a->running;
+  return a;
+}
+
+}  // namespace
+
+void finish_all_begin(finish_frame& frame, const team& members) {
+  if (running_piece() == nullptr) [[unlikely]]
+    waits_outside_fiber();
+  if (members.rank_me() != first_member)
+    return enter(frame, join(broadcast(shared_scope{}, first_member, members)));
+  account* const a = open_account();
+  shared_scope scope{a->id, 0};
+  for (rank_t other = 1; other < members.rank_count(); ++other) scope.weight = a->weight.take();
+  try {
+    (void)broadcast(scope, first_member, members);
+  } catch (...) {
+    // Some may have it and take part; nobody waits for them.
+    --a->running;
+    throw;
+  }
+  enter(frame, a);
+}
+
+void finish_all_end(finish_frame& frame, const std::exception_ptr& failure, const team& members) {
+  refuse_wait_of_forked_child();
+  auto* a = static_cast<account*>(frame.scope);
+  const bool is_first = members.rank_me() == first_member;
+  if (failure != nullptr) report(a, failure);  // before this rank's weight goes back
+  leave_scope(frame, a);
+  ended_scope end;
+  try {
+    if (is_first) end = wait_for_end(a);
+    // The others fail, too, when a rank has ended.
+    const bool has_failed = !end.is_lost && broadcast(end.inside != nullptr, first_member, members);
+    if (has_failed) {
+      std::vector<std::byte> what;
+      if (is_first) what = encoded(end.inside);
+      what = broadcast(std::move(what), first_member, members);
+      if (!is_first) end.inside = decoded(what.data(), what.size());
+    }
+  } catch (...) {
+    if (end.inside == nullptr) end.inside = std::current_exception();
+  }
+  running.holds = frame.outer;
+  rethrow_first(failure, end.inside);
 }
 
 }  // namespace sojourn::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Children run in place until they block, and mean the same wherever they run: in place, cut off,
 // or on stacks of their own (SOJOURN_EXECUTION=heap).
+#include <algorithm>
 #include <array>
 #include <cfenv>
 #include <chrono>
@@ -382,6 +383,59 @@ void bodies_that_block_do_so_together() {
   if (!on_heap()) CHECK((counters_now() - before).forks_blocked >= bodies - 1u);
 }
 
+void a_window_bounds_the_bodies_under_way() {
+  for (const std::size_t in_flight : {1u, 2u, 7u, 1000u}) {
+    constexpr int bodies = 300;
+    std::size_t under_way = 0;
+    std::size_t most = 0;
+    std::vector<int> begun;
+    par_for(0, bodies,
+            [&](int i) {
+              begun.push_back(i);
+              most = std::max(most, ++under_way);
+              (void)there(i);
+              --under_way;
+            },
+            {.in_flight = in_flight});
+    CHECK_EQUAL(under_way, 0u);
+    CHECK(most <= in_flight);
+    if (in_flight <= bodies && !on_heap()) CHECK_EQUAL(most, in_flight);
+    CHECK_EQUAL(begun.size(), static_cast<std::size_t>(bodies));
+    CHECK(std::is_sorted(begun.begin(), begun.end()));
+  }
+  CHECK_THROWS(error, par_for(0, 3, [](int) {}, {.in_flight = 0}));
+  par_for(3, 3, [](int) { CHECK(false); }, {.in_flight = 4});
+  // Of a range as long as its type allows.
+  long times = 0;
+  par_for<std::int8_t>(-128, 127, [&](std::int8_t) { ++times; }, {.in_flight = 3});
+  CHECK_EQUAL(times, 255);
+}
+
+void in_a_window_nobody_waits_for_the_longest() {
+  // The first call ends when the last one has come, which is far beyond a window.
+  latch last(1);
+  int ended = 0;
+  par_for(0, 1000,
+          [&](int i) {
+            if (i == 0) last.wait();
+            if (i == 999) last.count_down();
+            (void)there(i);
+            ++ended;
+          },
+          {.in_flight = 4});
+  CHECK_EQUAL(ended, 1000);
+  // All are called, also when one throws.
+  ended = 0;
+  CHECK_THROWS(std::out_of_range, par_for(0, 50,
+                                          [&](int i) {
+                                            (void)there(i);
+                                            if (i == 20) throw std::out_of_range("20");
+                                            ++ended;
+                                          },
+                                          {.in_flight = 4}));
+  CHECK_EQUAL(ended, 49);
+}
+
 void what_a_body_throws_comes_out_at_the_end() {
   int ended = 0;
   CHECK_THROWS(std::out_of_range, par_for(0, 50, [&](int i) {
@@ -632,6 +686,9 @@ int main(int argc, char** argv) {
     check::claim("captures are aligned", captures_are_aligned);
     check::claim("loops run each index once", loops_run_each_index_once);
     check::claim("bodies that block do so together", bodies_that_block_do_so_together);
+    check::claim("a window bounds the bodies under way", a_window_bounds_the_bodies_under_way);
+    check::claim("in a window nobody waits for the longest",
+                 in_a_window_nobody_waits_for_the_longest);
     check::claim("what a body throws comes out at the end",
                  what_a_body_throws_comes_out_at_the_end);
     check::claim("a finish waits for what its handlers left behind",

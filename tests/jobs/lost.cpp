@@ -247,6 +247,8 @@ void wait(std::string_view how, global_ptr<object> there) {
     // What is lost was begun by another.
     finish([] { rpc_ff(rank_count() - 1, [] { rpc_ff(victim, sleep_long); }); });
   }
+  if (how.starts_with("finish_all"))
+    finish_all([] { rpc_ff(victim, sleep_long); }, how == "finish_all" ? team::world() : part);
   if (how == "barrier") barrier();
   if (how == "reduce") (void)reduce(1, [](int a, int b) { return a + b; });
   if (how == "under_way") {
@@ -317,6 +319,7 @@ int main(int argc, char** argv) {
     versions_of_rank_0 =
         broadcast(rank_me() == 0 ? make_replicated<object>() : replicated<object>(), 0);
     if (how == "team") part = team::world().split(rank_me() > victim);
+    if (how == "finish_all_first") part = team::world().split(0, rank_me() == victim ? 0 : 1);
     barrier();
     if (rank_me() == victim) {
       if (how == "subscriber") (void)versions_of_rank_0.read<&object::get>();
@@ -342,6 +345,9 @@ int main(int argc, char** argv) {
           sleep_for(std::chrono::milliseconds(1));
         }
       }
+      // It has taken part until then.
+      if (how.starts_with("finish_all"))
+        finish_all(die_later, how == "finish_all" ? team::world() : part);
       die_later();
     }
     if (uncaught) wait(how, there);
