@@ -34,6 +34,9 @@ int main(int argc, char** argv) {
     });
     auto small = make<histogram>((rank_me() + 1) % rank_count());
     for (unsigned bin = 0; bin < 100; ++bin) small.call<&histogram::add>(bin);
+    finish_all([&] {
+      for (unsigned bin = 0; bin < 100'000; ++bin) small.ff<&histogram::add>(bin);
+    });
     barrier();  // also the other ranks' calls have been made
     long mine = 0;
     for (long n : bins) mine += n;

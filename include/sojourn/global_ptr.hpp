@@ -184,6 +184,18 @@ class global_ptr {
     return async<Method>(detail::access(via::rpc), std::forward<A>(arguments)...);
   }
 
+  /// Calls the method and waits for nothing: as rpc_ff, with the object in the function's place. A
+  /// surrounding finish or finish_all waits for it, and rethrows an exception that leaves it;
+  /// without one such an exception ends the job. What the method returns is dropped. Such calls,
+  /// and those of rpc_ff, begin on a rank in the order in which another rank makes them, unless
+  /// their object has moved. Many small ones go in one message (aggregate.hpp): then the object
+  /// stands once before all calls of it that follow each other. Suspends: only when the way to the
+  /// object's rank is full. Errors: as call.
+  template <auto Method, class... A>
+  [[gnu::always_inline]] inline void ff(A&&... arguments) const {
+    detail::checked_method<Method, T, A...>::one_way(address_, std::forward<A>(arguments)...);
+  }
+
   /// As call above, of a method by its name, of a class that another program may have (mpmd.hpp).
   /// `via::migrate` moves only to ranks of the same program, and is an rpc otherwise. Errors: also
   /// not_exported.

@@ -12,11 +12,15 @@
 
 namespace sojourn::detail {
 
-/// Precedes the payloads of a run: calls of one function, one after the other.
+/// Precedes the payloads of a run: calls of one function, or of one method of one object, one after
+/// the other. The object's address follows, if there is one.
 struct run_header {
   std::uint32_t handler;
   std::uint32_t count;
 };
+inline std::size_t header_bytes_of(const bundled_function& called) {
+  return sizeof(run_header) + (called.has_object ? sizeof(std::uint64_t) : 0);
+}
 
 /// The calls that wait to go to one rank. What inlined code needs of it is in `open`.
 struct bundle {
@@ -34,10 +38,13 @@ struct bundle {
   /// Writes the header of the last run, to which no more calls are added.
   void close_run() {
     if (open->called == nullptr) return;
-    const auto payloads = static_cast<std::size_t>(open->next - run) - sizeof(run_header);
+    const std::size_t payloads =
+        static_cast<std::size_t>(open->next - run) - header_bytes_of(*open->called);
     const std::size_t count = payloads / open->called->stride;
     const run_header header{open->called->handler, static_cast<std::uint32_t>(count)};
     std::memcpy(run, &header, sizeof header);
+    if (open->called->has_object)
+      std::memcpy(run + sizeof header, &open->object, sizeof open->object);
     counts.calls_bundled += header.count;
     open->called = nullptr;
   }

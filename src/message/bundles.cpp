@@ -108,10 +108,13 @@ SOJOURN_CALLS_PROGRAM void go_through(request& message) {
       if (header.handler >= functions().size())
         malformed(message, "names a function that does not exist");
       const bundled_function& called = *functions()[header.handler];
-      if (header.count > (rest - sizeof header) / called.stride) {
+      const std::size_t before = header_bytes_of(called);
+      if (rest < before || header.count > (rest - before) / called.stride) {
         malformed(message, "ends in the middle");
       }
-      opened.next += sizeof header;
+      if (called.has_object)
+        std::memcpy(&opened.object, opened.next + sizeof header, sizeof opened.object);
+      opened.next += before;
       opened.run_end = opened.next + std::size_t{header.count} * called.stride;
       counts.handlers_run += header.count;
       run_of_calls = called.run;
@@ -132,8 +135,11 @@ void handle_bundle(request& message) {
 
 }  // namespace
 
-bundled_function::bundled_function(bundled_handler runs, std::uint32_t bytes)
-    : run(runs), stride(bytes), handler(static_cast<std::uint32_t>(functions().size())) {
+bundled_function::bundled_function(bundled_handler runs, std::uint32_t bytes, bool of_object)
+    : run(runs),
+      stride(bytes),
+      handler(static_cast<std::uint32_t>(functions().size())),
+      has_object(of_object) {
   functions().push_back(this);
   if (functions().size() > 0xffff) die("a program has at most 65,000 different remote calls");
 }
@@ -162,23 +168,24 @@ bool begin_bundle(bundle& b, int to, void* scope) {
   return true;
 }
 
-std::byte* begin_run(bundle& b, const bundled_function& called) {
+std::byte* begin_run(bundle& b, const bundled_function& called, std::uint64_t object) {
   b.open->called = &called;
+  b.open->object = object;
   b.open->last = b.end - called.stride;
   b.run = b.open->next;
-  std::byte* at = b.run + sizeof(run_header);
+  std::byte* at = b.run + header_bytes_of(called);
   b.open->next = at + called.stride;
   return at;
 }
 
 }  // namespace
 
-std::byte* room_in_new_run(int to, const bundled_function& called) {
+std::byte* room_in_new_run(int to, const bundled_function& called, std::uint64_t object) {
   if (dispatcher.refuses_requests) [[unlikely]]
     refuse_request_of_nonblocking();
   if (running_piece() == nullptr) [[unlikely]]
     waits_outside_fiber();
-  const std::size_t least = sizeof(run_header) + called.stride;
+  const std::size_t least = header_bytes_of(called) + called.stride;
   for (;;) {
     // Looked at again after each send, which suspends: meanwhile other fibers may have filled the
     // bundle, and this thread may have been moved; then `bundles` is another rank's, or null.
@@ -188,10 +195,10 @@ std::byte* room_in_new_run(int to, const bundled_function& called) {
     }
     bundle& b = bundles[to];
     void* scope = running_piece()->scope;
-    if (b.is_empty()) return begin_bundle(b, to, scope) ? begin_run(b, called) : nullptr;
+    if (b.is_empty()) return begin_bundle(b, to, scope) ? begin_run(b, called, object) : nullptr;
     if (b.open->scope == scope && b.room() >= least) {
       b.close_run();
-      return begin_run(b, called);
+      return begin_run(b, called, object);
     }
     send_bundle(to);
     // Polling at sends (MRPC §4.2). Without it, if two ranks did nothing but send, the first one to

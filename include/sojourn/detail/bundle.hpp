@@ -17,23 +17,25 @@ namespace sojourn::detail {
 /// Goes through the rest of a run.
 using bundled_handler = void (*)();
 
-/// Describes a function that is called from bundles. There is one for each such function, made
-/// before main.
+/// Describes a function, or a method, that is called from bundles. There is one for each such
+/// function, made before main.
 struct bundled_function {
-  bundled_function(bundled_handler run, std::uint32_t stride);
+  bundled_function(bundled_handler run, std::uint32_t stride, bool has_object);
 
   bundled_handler run;
   std::uint32_t stride;   ///< Bytes of a payload, a multiple of 8.
   std::uint32_t handler;  ///< The number that names the function in messages.
+  bool has_object;        ///< It is a method. All calls of a run are of one object.
 };
 
 /// Where a call can be added to the bundle to a rank without calling the runtime: while there is
-/// room, and for the same function and finish scope as the last call.
+/// room, and for the same function, object and finish scope as the last call.
 struct open_run {
   std::byte* next = nullptr;  ///< Where the next payload goes.
   std::byte* last = nullptr;  ///< The last place where a payload may begin.
   void* scope = nullptr;
   const bundled_function* called = nullptr;
+  std::uint64_t object = 0;  ///< Whose method is called; 0 when it is a function.
 };
 /// One open_run for each rank; and how many, or 0 while calls without a reply are not bundled.
 extern open_run* open_runs;
@@ -43,26 +45,70 @@ extern unsigned open_run_count;
 struct opened_bundle {
   const std::byte* next;     ///< The next payload of this run.
   const std::byte* run_end;  ///< Behind its last one.
+  std::uint64_t object;      ///< Whose method this run calls.
   std::uint64_t reader;      ///< Changes when a call blocks and another stack takes over the rest.
 };
 extern opened_bundle opened;
 
-/// Room, in a new run, for a payload of `called` in the bundle to rank `to`; 8-byte aligned, to be
+/// Room, in a new run, for a payload of `called`, of `object` if it has one, in the bundle to rank `to`; 8-byte aligned, to be
 /// filled before anything else is done. Null when the call cannot be bundled: if it is an error,
 /// the caller learns the reason by sending the call alone. Suspends while there is no room to send
 /// a full bundle. Requires: calls are bundled, and rank `to` exists.
-std::byte* room_in_new_run(int to, const bundled_function& called);
+std::byte* room_in_new_run(int to, const bundled_function& called, std::uint64_t object);
 /// Calls with longer payloads are sent alone.
 inline constexpr std::size_t bundled_bytes_max = 512;
 
-/// request_of (request.hpp) for calls in bundles.
-template <class F, class R, class... A>
-struct bundled_call {
-  using alone = request_of<function_target<F, R>, A...>;
-  using payload_type = typename alone::payload_type;
+/// Puts calls into bundles, and runs them on the other side. `Callee` says what is called:
+///
+///   head         what each call has before its arguments
+///   has_object   it is a method: the object stands once before all calls of a run
+///   never_waits  each call promises that; name() is the compiler's name of it
+///   run(object, payload)   calls it
+template <class Callee, class... A>
+class bundled_calls {
+ public:
+  struct payload_type {
+    using head = typename Callee::head;
+    [[no_unique_address]] head what;
+    std::tuple<A...> arguments;
+
+    using reading = no_reading;  // As request_of has them.
+    std::tuple<A...>& get() { return arguments; }
+  };
   static constexpr std::uint32_t stride = (sizeof(payload_type) + 7) / 8 * 8;
   static constexpr bool fits = stride <= bundled_bytes_max && alignof(payload_type) <= 8;
 
+  /// False when the open run is of something else, or full.
+  template <class... B>
+  [[gnu::always_inline]] static bool add_to_open_run(int to, std::uint64_t object,
+                                                     const typename Callee::head& what,
+                                                     B&... arguments) {
+    open_run& run = open_runs[to];
+    check_thread();
+    if (run.called != &called || run.next > run.last || run.scope != running_fiber->scope)
+        [[unlikely]] {
+      return false;
+    }
+    if constexpr (Callee::has_object) {
+      if (run.object != object) [[unlikely]]
+        return false;
+    }
+    std::byte* at = run.next;
+    run.next = at + stride;
+    ::new (static_cast<void*>(at)) payload_type{what, {std::move(arguments)...}};
+    return true;
+  }
+  /// False when the call has to be sent alone. Suspends while there is no room.
+  template <class... B>
+  static bool add_to_new_run(int to, std::uint64_t object, const typename Callee::head& what,
+                             B&... arguments) {
+    std::byte* at = room_in_new_run(to, called, object);
+    if (at == nullptr) return false;
+    ::new (static_cast<void*>(at)) payload_type{what, {std::move(arguments)...}};
+    return true;
+  }
+
+ private:
   static void run_all() {
     const std::uint64_t mine = opened.reader;
     for (;;) {
@@ -80,77 +126,33 @@ struct bundled_call {
     }
   }
 
-  /// Requires: calls to `to` are bundled (open_run_count).
-  template <class... B>
-  [[gnu::always_inline]] static void send(int to, F fn, B&... arguments) {
-    const travelling_callable<F> callable(fn);
-    if (!add_to_open_run(to, callable, arguments...)) [[unlikely]]
-      add_to_new_run_or_send(to, callable, B(std::move(arguments))...);
-  }
-  /// The same, but false when the call has to be sent alone.
-  template <class... B>
-  static bool add(int to, F fn, B&... arguments) {
-    const travelling_callable<F> callable(fn);
-    return add_to_open_run(to, callable, arguments...) ||
-           add_to_new_run(to, callable, arguments...);
-  }
-
- private:
-  template <class... B>
-  [[gnu::always_inline]] static bool add_to_open_run(int to, const travelling_callable<F>& callable,
-                                                     B&... arguments) {
-    open_run& run = open_runs[to];
-    check_thread();
-    if (run.called != &called || run.next > run.last || run.scope != running_fiber->scope)
-        [[unlikely]] {
-      return false;
-    }
-    std::byte* at = run.next;
-    run.next = at + stride;
-    ::new (static_cast<void*>(at)) payload_type{callable, {std::move(arguments)...}};
-    return true;
-  }
-  template <class... B>
-  static bool add_to_new_run(int to, const travelling_callable<F>& callable, B&... arguments) {
-    std::byte* at = room_in_new_run(to, called);
-    if (at == nullptr) return false;
-    ::new (static_cast<void*>(at)) payload_type{callable, {std::move(arguments)...}};
-    return true;
-  }
-  // Arguments by value, so that a caller can keep its variables in registers.
-  template <class... B>
-  [[gnu::noinline]] static void add_to_new_run_or_send(int to, travelling_callable<F> callable,
-                                                       B... arguments) {
-    if (add_to_new_run(to, callable, arguments...)) return;
-    (void)alone::send(request_way{to, false}, callable, arguments...);
-  }
-
-  inline static const bundled_function called{&run_all, stride};
+  inline static const bundled_function called{&run_all, stride, Callee::has_object};
 
   // Stores are what costs time here: when one misses the caches, the stores after it must wait.
   static void run_until_one_throws(std::uint64_t mine) {
-    if constexpr (is_nonblocking<F>) {
+    if constexpr (Callee::never_waits) {
       if (!checked()) [[likely]]
         return run_straight_until_one_throws();
     }
     struct promise {
       promise() {
-        if constexpr (is_nonblocking<F>)
-          begin_promise(promise_of_handler::nonblocking, callable_name<F>());
+        if constexpr (Callee::never_waits)
+          begin_promise(promise_of_handler::nonblocking, Callee::name());
       }
       ~promise() {
-        if constexpr (is_nonblocking<F>) end_promise();
+        if constexpr (Callee::never_waits) end_promise();
       }
     };
     const std::byte* next = opened.next;
     const std::byte* const end = opened.run_end;
+    const std::uint64_t object = opened.object;
     while (next != end) {
       room<payload_type> payload;
       std::memcpy(static_cast<void*>(&payload.value), next, sizeof(payload_type));
       // Before the call: if it blocks, whoever takes over begins after this payload.
       opened.next = next += stride;
       const promise lives;
-      std::apply(payload.value.what.get(), std::move(payload.value.arguments));
+      Callee::run(object, payload.value);
       if (opened.reader != mine) return;
     }
   }
@@ -159,7 +161,7 @@ struct bundled_call {
   static void run_straight_until_one_throws() {
     struct progress {
       const std::byte* next = opened.next;
-      progress() { begin_promise(promise_of_handler::nonblocking, callable_name<F>()); }
+      progress() { begin_promise(promise_of_handler::nonblocking, Callee::name()); }
       progress(const progress&) = delete;
       progress& operator=(const progress&) = delete;
       [[gnu::always_inline]] ~progress() {
@@ -168,12 +170,80 @@ struct bundled_call {
       }
     } run;
     const std::byte* const end = opened.run_end;
+    const std::uint64_t object = opened.object;
     while (run.next != end) {
       room<payload_type> payload;
       std::memcpy(static_cast<void*>(&payload.value), run.next, sizeof(payload_type));
       run.next += stride;
-      std::apply(payload.value.what.get().fn, std::move(payload.value.arguments));
+      Callee::run_straight(object, payload.value);
     }
+  }
+};
+
+template <class F>
+struct bundled_function_callee {
+  using head = travelling_callable<F>;
+  static constexpr bool has_object = false;
+  static constexpr bool never_waits = is_nonblocking<F>;
+  static const char* name() { return callable_name<F>(); }
+
+  template <class Payload>
+  [[gnu::always_inline]] static void run(std::uint64_t, Payload& payload) {
+    std::apply(payload.what.get(), std::move(payload.arguments));
+  }
+  template <class Payload>
+  [[gnu::always_inline]] static void run_straight(std::uint64_t, Payload& payload) {
+    std::apply(payload.what.get().fn, std::move(payload.arguments));
+  }
+};
+
+/// request_of (request.hpp) for calls of functions in bundles.
+template <class F, class R, class... A>
+struct bundled_call {
+  using alone = request_of<function_target<F, R>, A...>;
+  using calls = bundled_calls<bundled_function_callee<F>, A...>;
+  static constexpr bool fits = calls::fits;
+
+  /// Requires: calls to `to` are bundled (open_run_count).
+  template <class... B>
+  [[gnu::always_inline]] static void send(int to, F fn, B&... arguments) {
+    const travelling_callable<F> callable(fn);
+    if (!calls::add_to_open_run(to, 0, callable, arguments...)) [[unlikely]]
+      add_to_new_run_or_send(to, callable, B(std::move(arguments))...);
+  }
+  /// The same, but false when the call has to be sent alone.
+  template <class... B>
+  static bool add(int to, F fn, B&... arguments) {
+    const travelling_callable<F> callable(fn);
+    return calls::add_to_open_run(to, 0, callable, arguments...) ||
+           calls::add_to_new_run(to, 0, callable, arguments...);
+  }
+
+ private:
+  // Arguments by value, so that a caller can keep its variables in registers.
+  template <class... B>
+  [[gnu::noinline]] static void add_to_new_run_or_send(int to, travelling_callable<F> callable,
+                                                       B... arguments) {
+    if (calls::add_to_new_run(to, 0, callable, arguments...)) return;
+    (void)alone::send(request_way{to, false}, callable, arguments...);
+  }
+};
+
+/// A method: `Target` is its method_target.
+template <class Target, bool Checked>
+struct bundled_method_callee {
+  struct no_site {};
+  using head = std::conditional_t<Checked, code_site, no_site>;
+  static constexpr bool has_object = true;
+  /// Also one that promises not to wait may have to, where its object has moved.
+  static constexpr bool never_waits = false;
+  static const char* name() { return Target::name(); }
+
+  template <class Payload>
+  [[gnu::always_inline]] static void run(std::uint64_t object, Payload& payload) {
+    typename Target::head to{reinterpret_cast<void*>(object)};
+    if constexpr (Checked) to.site = payload.what;
+    Target::run(to, 0, payload);
   }
 };
 

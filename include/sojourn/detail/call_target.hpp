@@ -175,7 +175,7 @@ struct method_target : consumed_target {
 
   template <class Arguments>
   static void run(head& to, ticket_id answer, Arguments& arguments) {
-    send_outcome<R>(answer, [&]() -> R {
+    run_call<R>(answer, [&]() -> R {
       [[maybe_unused]] const typename Arguments::reading reading(&arguments);
       T* const object = static_cast<T*>(to.object);
       const auto address = reinterpret_cast<std::uint64_t>(object);

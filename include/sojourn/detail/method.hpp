@@ -10,6 +10,7 @@
 
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/access.hpp"
+#include "sojourn/detail/bundle.hpp"
 #include "sojourn/detail/forked.hpp"
 #include "sojourn/detail/request.hpp"
 #include "sojourn/future.hpp"
@@ -73,8 +74,13 @@ struct method {
     /* The frames of an access own nothing, so that they may migrate. */                         \
     static constexpr bool is_plain_access = has_plain_arguments && travels<R>;                   \
     template <class T, bool Checked>                                                             \
-    using request =                                                                              \
-        request_of<method_target<Method, T, C, R, Checked>, travelling_parameter<P>...>;         \
+    using target = method_target<Method, T, C, R, Checked>;                                      \
+    template <class T, bool Checked>                                                             \
+    using request = request_of<target<T, Checked>, travelling_parameter<P>...>;                  \
+    template <class T, bool Checked>                                                             \
+    using bundled =                                                                              \
+        bundled_calls<bundled_method_callee<target<T, Checked>, Checked>,                        \
+                      travelling_parameter<P>...>;                                               \
   }
 SOJOURN_METHOD(, false);
 SOJOURN_METHOD(const, true);
@@ -150,6 +156,40 @@ struct checked_method {
     return std::apply([&](auto&... b) { return fork(object_at(address), std::move(b)...); }, a);
   }
 
+  /// Calls the method without an answer, in a bundle where calls are bundled.
+  template <class... B>
+  [[gnu::always_inline]] static inline void one_way(std::uint64_t address, B&&... b) {
+    if constexpr (traits::has_plain_arguments) {
+      using bundled = typename traits::template bundled<T, false>;
+      if constexpr (bundled::fits) {
+        const int to = owner_of(address);
+        if (static_cast<unsigned>(to) < open_run_count && !job.has_moved && !checked()) [[likely]] {
+          arguments a(std::forward<B>(b)...);
+          const bool is_added = std::apply(
+              [&](auto&... c) { return bundled::add_to_open_run(to, address, {}, c...); }, a);
+          if (is_added) [[likely]]
+            return;
+          return begin_one_way(address, std::move(a));
+        }
+      }
+    }
+    begin_one_way(address, arguments(std::forward<B>(b)...));
+  }
+  /// The same, not only while there is room in an open run.
+  [[gnu::noinline]] static void begin_one_way(std::uint64_t address, arguments a) {
+    const code_site site = site_of(__builtin_return_address(0));
+    const int owner = owner_of_object(address, name());
+    const int to = job.has_moved ? probable_place(address) : owner;
+    if (checked()) [[unlikely]]
+      std::apply([&](const auto&... b) { check_arguments(to, b...); }, a);
+    if constexpr (traits::has_plain_arguments) {
+      if (checked() ? is_bundled<true>(to, address, site, a)
+                    : is_bundled<false>(to, address, site, a))
+        return;
+    }
+    (void)send_by(request_way{to, false}, address, site, a);
+  }
+
   // The parts of perform() (access.hpp).
 
   [[gnu::always_inline]] static inline result run_here(std::uint64_t address, code_site site,
@@ -198,6 +238,25 @@ struct checked_method {
   }
 
  private:
+  template <bool Checked>
+  static bool is_bundled(int to, std::uint64_t address, [[maybe_unused]] code_site site,
+                         arguments& a) {
+    using bundled = typename traits::template bundled<T, Checked>;
+    if constexpr (!bundled::fits) {
+      return false;
+    } else {
+      if (static_cast<unsigned>(to) >= open_run_count) return false;
+      typename bundled::payload_type::head what{};
+      if constexpr (Checked) what = site;
+      return std::apply(
+          [&](auto&... b) {
+            return bundled::add_to_open_run(to, address, what, b...) ||
+                   bundled::add_to_new_run(to, address, what, b...);
+          },
+          a);
+    }
+  }
+
   template <class... P, class... B>
   [[gnu::always_inline]] static inline future<result> fork_with(std::tuple<P...>*, T* object,
                                                                 B&&... b) {
