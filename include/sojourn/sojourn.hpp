@@ -45,6 +45,7 @@
 #include "sojourn/threads/thread.hpp"
 
 // Shared memory.
+#include "sojourn/sharded.hpp"
 #include "sojourn/shared.hpp"
 #include "sojourn/shared/counters.hpp"
 

@@ -41,6 +41,7 @@
 #include "rpc/named.hpp"
 #include "rpc/results.hpp"
 #include "rpc/scopes.hpp"
+#include "rpc/shards.hpp"
 #include "rpc/stop.hpp"
 #include "rpc/tickets.hpp"
 #include "shared/rank_memory.hpp"
@@ -146,6 +147,7 @@ constexpr void (*first_steps[])() = {
     attach_dropped_results,
     attach_collectives,
     attach_scopes,
+    attach_shards,
     attach_bulk,
     attach_kept,
     attach_names,

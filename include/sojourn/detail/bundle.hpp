@@ -50,10 +50,10 @@ struct opened_bundle {
 };
 extern opened_bundle opened;
 
-/// Room, in a new run, for a payload of `called`, of `object` if it has one, in the bundle to rank `to`; 8-byte aligned, to be
-/// filled before anything else is done. Null when the call cannot be bundled: if it is an error,
-/// the caller learns the reason by sending the call alone. Suspends while there is no room to send
-/// a full bundle. Requires: calls are bundled, and rank `to` exists.
+/// Room, in a new run, for a payload of `called`, of `object` if it has one, in the bundle to rank
+/// `to`; 8-byte aligned, to be filled before anything else is done. Null when the call cannot be
+/// bundled: if it is an error, the caller learns the reason by sending the call alone. Suspends
+/// while there is no room to send a full bundle. Requires: calls are bundled, and rank `to` exists.
 std::byte* room_in_new_run(int to, const bundled_function& called, std::uint64_t object);
 /// Calls with longer payloads are sent alone.
 inline constexpr std::size_t bundled_bytes_max = 512;

@@ -78,9 +78,8 @@ struct method {
     template <class T, bool Checked>                                                             \
     using request = request_of<target<T, Checked>, travelling_parameter<P>...>;                  \
     template <class T, bool Checked>                                                             \
-    using bundled =                                                                              \
-        bundled_calls<bundled_method_callee<target<T, Checked>, Checked>,                        \
-                      travelling_parameter<P>...>;                                               \
+    using bundled = bundled_calls<bundled_method_callee<target<T, Checked>, Checked>,            \
+                                  travelling_parameter<P>...>;                                   \
   }
 SOJOURN_METHOD(, false);
 SOJOURN_METHOD(const, true);
