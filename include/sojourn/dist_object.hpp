@@ -134,6 +134,9 @@ class dist_place {
   /// run one at a time (monitor.hpp). Suspends: only when the way to the rank is full.
   template <auto Method, class... A>
   auto async(A&&... arguments) const {
+    static_assert(!detail::begins_with_access<A...>,
+                  "sojourn: a call of a dist_object's method takes no word (via::…), because it "
+                  "stays on the object's rank; the objects of a sharded<T> take all of them");
     using parameters = typename detail::checked_method<Method, T, A...>::arguments;
     return start<Method>(parameters(std::forward<A>(arguments)...));
   }

@@ -67,7 +67,10 @@ struct checked_fork {
 /// Suspends: never. Source: Plevyak, Karamcheti, Zhang and Chien, §3; Mohr, Kranz and Halstead,
 /// Lazy Task Creation (1991).
 template <class F, class... A>
-[[gnu::always_inline]] inline auto fork(F&& fn, A&&... arguments)
+[[nodiscard(
+      "the destructor of a fork's future waits for the child: keep the future, or use par_for"),
+  gnu::always_inline]] inline auto
+fork(F&& fn, A&&... arguments)
     -> future<typename detail::checked_fork<std::decay_t<F>, std::decay_t<A>...>::result> {
   using checked = detail::checked_fork<std::decay_t<F>, std::decay_t<A>...>;
   using R = typename checked::result;

@@ -32,15 +32,18 @@ struct refused_future {
 
 template <class F, class... A>
 struct checked_call {
-  static_assert(is_captureless<F>,
+  static_assert(!std::is_member_pointer_v<F>,
+                "sojourn: rpc and rpc_ff take functions; for a method of the object at p write "
+                "p.call<&T::method>(…), p.async<&T::method>(…) or, one-way, p.ff<&T::method>(…)");
+  static_assert(std::is_member_pointer_v<F> || is_captureless<F>,
                 "sojourn: a function called on another rank cannot capture variables: pass them as "
                 "arguments");
   static constexpr bool arguments_fit = (marshals<A> && ...);
   static_assert(
-      arguments_fit,
+      arguments_fit || std::is_member_pointer_v<F>,
       "sojourn: an argument of this call cannot travel: it holds a pointer or a reference, "
       "or is of a class without `serialize`; sojourn/calls/marshal.hpp lists what can");
-  static_assert(std::is_invocable_v<F, A...>,
+  static_assert(std::is_invocable_v<F, A...> || std::is_member_pointer_v<F>,
                 "sojourn: the arguments of this call do not fit the function, which must take that "
                 "many parameters, by value or const&");
   using result =
