@@ -241,7 +241,8 @@ struct bundled_method_callee {
 
   template <class Payload>
   [[gnu::always_inline]] static void run(std::uint64_t object, Payload& payload) {
-    typename Target::head to{reinterpret_cast<void*>(object)};
+    typename Target::head to{};
+    to.object = reinterpret_cast<void*>(object);
     if constexpr (Checked) to.site = payload.what;
     Target::run(to, 0, payload);
   }
