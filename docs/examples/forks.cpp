@@ -31,9 +31,8 @@ int main(int argc, char** argv) {
     par_for(0, 100, [&](int i) { lengths[static_cast<std::size_t>(i)] = length_of(i); });
     const long sum = par_reduce(0, 100, 0L, [](int i) { return length_of(i); }, std::plus<>{});
     // At most eight at a time.
-    par_for(
-        0, 100, [&](int i) { lengths[static_cast<std::size_t>(i)] = length_of(i); },
-        {.in_flight = 8});
+    par_for(0, 100, [&](int i) { lengths[static_cast<std::size_t>(i)] = length_of(i); },
+            {.in_flight = 8});
     std::printf("%ld, twice: %s\n", sum,
                 sum == std::accumulate(lengths.begin(), lengths.end(), 0L) ? "yes" : "no");
     std::printf("%ld\n", fibonacci(24));

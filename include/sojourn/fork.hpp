@@ -11,8 +11,10 @@
 //     }
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <type_traits>
 #include <utility>
@@ -21,6 +23,7 @@
 #include "sojourn/calls/travels.hpp"
 #include "sojourn/detail/addresses.hpp"
 #include "sojourn/detail/forked.hpp"
+#include "sojourn/detail/marshalled.hpp"
 #include "sojourn/local_ptr.hpp"
 
 namespace sojourn {
@@ -221,6 +224,8 @@ struct shared_range {
 
 template <class I, class Body>
 void run_in_window(shared_range<I, Body>& range, std::size_t in_flight) {
+  const stays_here stays;  // as `children` does
+  in_flight = std::min<std::uintmax_t>(in_flight, count_between(range.next, range.last));
   std::vector<future<void>> children;
   // Each child goes on with the loop until a call blocks. Then the next one begins.
   while (children.size() + 1 < in_flight && !range.is_done())

@@ -69,7 +69,7 @@ class sharded {
 
   /// The object of a rank of the job. Two loads, once this rank knows where the objects are, as all
   /// members do. Suspends: at the first use on a rank that is no member. Errors: sojourn::error
-  /// when that rank has none, or this names none, or one that was destroyed.
+  /// when that rank has none, or this names none; on members also when they were destroyed.
   [[gnu::always_inline]] inline global_ptr<T> on(rank_t rank) const {
     if (static_cast<unsigned>(rank) >= static_cast<unsigned>(detail::job.count)) [[unlikely]]
       detail::refuse_shard(name_, rank);

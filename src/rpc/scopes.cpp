@@ -13,6 +13,7 @@
 #include "fiber/ticket_table.hpp"
 #include "message/dispatcher.hpp"
 #include "message/inbound.hpp"
+#include "message/losses.hpp"
 #include "message/message_reader.hpp"
 #include "rpc/exceptions.hpp"
 #include "rpc/scope_weight.hpp"
@@ -136,7 +137,20 @@ void on_failed(arrival& message) {
   const std::exception_ptr failure = decoded(message.payload, message.bytes);
   ticket_id id = message.ticket;
   wire().consume(message);
-  fail(id, failure);
+  if (accounts.contains(id)) fail(id, failure);  // else it was given up, because a rank had ended
+}
+
+}  // namespace
+
+namespace {
+
+/// Nobody knows what is still to come of this scope.
+void give_up(ticket_id id, int rank) {
+  try {
+    throw_rank_lost(rank, "a finish");
+  } catch (...) {
+    send_exception(id, std::current_exception());
+  }
 }
 
 }  // namespace
@@ -159,13 +173,7 @@ void fail_finishes(int rank) {
     // Fails every scope whose weight is out, because nobody knows which ranks hold it.
     if (t != nullptr && t->has == outcome::none && a->weight.is_out()) open.push_back(id);
   }
-  for (const ticket_id id : open) {
-    try {
-      throw_rank_lost(rank, "a finish");
-    } catch (...) {
-      send_exception(id, std::current_exception());
-    }
-  }
+  for (const ticket_id id : open) give_up(id, rank);
 }
 
 void attach_scopes() {
@@ -215,14 +223,11 @@ void leave_scope(const finish_frame& frame, account* a) {
   left(a);
 }
 
-struct ended_scope {
-  std::exception_ptr inside;  ///< The first exception that nobody else took.
-  bool is_lost = false;       ///< A rank has ended, and nobody knows what was still to come.
-};
-/// Suspends until the scope is over, whose home this rank is.
-ended_scope wait_for_end(account* a) {
+/// Suspends until the scope is over, whose home this rank is. Returns the first exception that
+/// nobody else took; or else rank_lost, when a rank has ended, and nobody knows what was to come.
+std::exception_ptr wait_for_end(account* a) {
   const ticket_id id = a->id;
-  ended_scope end;
+  std::exception_ptr inside;
   try {
     ticket_take(id, nullptr, 0);
     accounts.erase(id);
@@ -230,13 +235,13 @@ ended_scope wait_for_end(account* a) {
   } catch (const rank_lost&) {
     // The account stays, because computations of the scope may still end and send their weight
     // back.
-    end = {std::current_exception(), true};
+    inside = std::current_exception();
   }
   if (const auto found = failures.find(id); found != failures.end()) {
-    end.inside = found->second;
+    inside = found->second;
     failures.erase(found);
   }
-  return end;
+  return inside;
 }
 
 void rethrow_first(const std::exception_ptr& failure, const std::exception_ptr& inside) {
@@ -263,9 +268,9 @@ void finish_end(finish_frame& frame, const std::exception_ptr& failure) {
   refuse_wait_of_forked_child();
   auto* a = static_cast<account*>(frame.scope);
   leave_scope(frame, a);
-  const ended_scope end = wait_for_end(a);
+  const std::exception_ptr inside = wait_for_end(a);
   running.holds = frame.outer;
-  rethrow_first(failure, end.inside);
+  rethrow_first(failure, inside);
 }
 
 // ---- One scope for all members of a team --------------------------------------------------------
@@ -300,11 +305,17 @@ void finish_all_begin(finish_frame& frame, const team& members) {
   account* const a = open_account();
   shared_scope scope{a->id, 0};
   for (rank_t other = 1; other < members.rank_count(); ++other) scope.weight = a->weight.take();
+  for (rank_t other = 1; other < members.rank_count(); ++other) {
+    // Its weight will not come back, and fail_finishes() has been there already.
+    if (is_lost(members[other])) {
+      give_up(a->id, members[other]);
+      break;
+    }
+  }
   try {
     (void)broadcast(scope, first_member, members);
   } catch (...) {
-    // Some may have it and take part; nobody waits for them.
-    --a->running;
+    left(a);
     throw;
   }
   enter(frame, a);
@@ -316,22 +327,21 @@ void finish_all_end(finish_frame& frame, const std::exception_ptr& failure, cons
   const bool is_first = members.rank_me() == first_member;
   if (failure != nullptr) report(a, failure);  // before this rank's weight goes back
   leave_scope(frame, a);
-  ended_scope end;
+  std::exception_ptr inside;
   try {
-    if (is_first) end = wait_for_end(a);
-    // The others fail, too, when a rank has ended.
-    const bool has_failed = !end.is_lost && broadcast(end.inside != nullptr, first_member, members);
-    if (has_failed) {
+    // Also when a rank has ended, which need not be a member: the others wait for this.
+    if (is_first) inside = wait_for_end(a);
+    if (broadcast(inside != nullptr, first_member, members)) {
       std::vector<std::byte> what;
-      if (is_first) what = encoded(end.inside);
+      if (is_first) what = encoded(inside);
       what = broadcast(std::move(what), first_member, members);
-      if (!is_first) end.inside = decoded(what.data(), what.size());
+      if (!is_first) inside = decoded(what.data(), what.size());
     }
   } catch (...) {
-    if (end.inside == nullptr) end.inside = std::current_exception();
+    if (inside == nullptr) inside = std::current_exception();
   }
   running.holds = frame.outer;
-  rethrow_first(failure, end.inside);
+  rethrow_first(failure, inside);
 }
 
 }  // namespace sojourn::detail

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory_resource>
+#include <utility>
 #include <vector>
 
 #include "base/check.hpp"
@@ -22,6 +23,7 @@ constexpr rank_t first_member = 0;
 struct list_of_shards {
   std::pmr::vector<std::uint64_t> by_rank{runtime_resource()};
   team members;  ///< If this rank is one.
+  bool is_destroyed = false;
 };
 /// Of one first member; a name's number is an index.
 struct numbered_lists {
@@ -93,7 +95,10 @@ void attach_shards() {
 
 const std::uint64_t* find_shards(const shards_name& name) {
   check_name(name);
-  if (name.first == job.me) refuse_destroyed(name);  // otherwise it would know them
+  const auto& lists = lists_of(name.first).all;
+  // The first member knows those that there are.
+  if (name.first == job.me || (name.number < lists.size() && lists[name.number].is_destroyed))
+    refuse_destroyed(name);
   const std::vector<std::uint64_t> all = rpc(name.first, addresses_here, name).get();
   if (all.empty()) refuse_destroyed(name);
   if (!is_known(name)) note(name, all, team());  // another fiber may have asked, too
@@ -134,7 +139,9 @@ void forget_shards(const shards_name& name) {
                job.me));
   barrier(members);
   lists_of(name.first).addresses[name.number] = nullptr;
-  lists_of(name.first).all[name.number] = {};
+  list_of_shards gone;
+  gone.is_destroyed = true;
+  lists_of(name.first).all[name.number] = std::move(gone);
 }
 
 void refuse_shard(const shards_name& name, rank_t rank) {

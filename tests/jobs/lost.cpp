@@ -247,8 +247,16 @@ void wait(std::string_view how, global_ptr<object> there) {
     // What is lost was begun by another.
     finish([] { rpc_ff(rank_count() - 1, [] { rpc_ff(victim, sleep_long); }); });
   }
-  if (how.starts_with("finish_all"))
+  if (how == "finish_all" || how == "finish_all_first" || how == "finish_all_others")
     finish_all([] { rpc_ff(victim, sleep_long); }, how == "finish_all" ? team::world() : part);
+  if (how == "finish_all_after") {
+    // It begins when this rank knows already.
+    try {
+      rpc(victim, sleep_long).get();
+    } catch (const rank_lost&) {
+      finish_all([] {});
+    }
+  }
   if (how == "barrier") barrier();
   if (how == "reduce") (void)reduce(1, [](int a, int b) { return a + b; });
   if (how == "under_way") {
@@ -319,6 +327,8 @@ int main(int argc, char** argv) {
     versions_of_rank_0 =
         broadcast(rank_me() == 0 ? make_replicated<object>() : replicated<object>(), 0);
     if (how == "team") part = team::world().split(rank_me() > victim);
+    // Without the victim, which dies all the same.
+    if (how == "finish_all_others") part = team::world().split(rank_me() == victim);
     if (how == "finish_all_first") part = team::world().split(0, rank_me() == victim ? 0 : 1);
     barrier();
     if (rank_me() == victim) {
@@ -346,7 +356,7 @@ int main(int argc, char** argv) {
         }
       }
       // It has taken part until then.
-      if (how.starts_with("finish_all"))
+      if (how == "finish_all" || how == "finish_all_first")
         finish_all(die_later, how == "finish_all" ? team::world() : part);
       die_later();
     }
