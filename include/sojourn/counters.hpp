@@ -73,7 +73,8 @@ struct counters {
   std::uint64_t replica_misses = 0;      ///< Reads that found no version here.
   std::uint64_t replica_messages = 0;    ///< About replicated objects, but for the updates.
   std::uint64_t replica_bytes = 0;
-  std::uint64_t upkeep_messages = 0;  ///< What ranks tell each other for the runtime's own sake.
+  std::uint64_t calls_not_bundled = 0;  ///< One-way calls sent alone though calls were bundled.
+  std::uint64_t upkeep_messages = 0;    ///< What ranks tell each other for the runtime's own sake.
   std::uint64_t upkeep_bytes = 0;
 
   /// Messages a program's own calls and migrations sent to other ranks.
@@ -81,9 +82,9 @@ struct counters {
   std::uint64_t bytes() const { return request_bytes + reply_bytes + migration_bytes; }
 
   static constexpr std::size_t count() { return sizeof(counters) / sizeof(std::uint64_t); }
-  std::array<std::uint64_t, 63> values() const {
-    static_assert(count() == 63);
-    using array = std::array<std::uint64_t, 63>;
+  std::array<std::uint64_t, 64> values() const {
+    static_assert(count() == 64);
+    using array = std::array<std::uint64_t, 64>;
     return __builtin_bit_cast(array, *this);
   }
   counters& operator-=(const counters& before);

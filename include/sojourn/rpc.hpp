@@ -105,7 +105,13 @@ inline void rpc_ff(rank_t rank, F fn, A... arguments) {
         if (static_cast<unsigned>(rank) < detail::open_run_count)
           return bundled::send(rank, fn, arguments...);
       }
+    } else {
+      using bundled = detail::bundled_values<detail::bundled_function_callee<F>, A...>;
+      if (static_cast<unsigned>(rank) < detail::open_run_count &&
+          bundled::add(rank, 0, detail::travelling_callable<F>(fn), arguments...))
+        return;
     }
+    if (detail::open_run_count != 0) ++detail::counts.calls_not_bundled;
     (void)call::send(rank, fn, false, arguments...);
   }
 }

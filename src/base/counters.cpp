@@ -83,6 +83,7 @@ constexpr const char* names[] = {
     "replica_misses",
     "replica_messages",
     "replica_bytes",
+    "calls_not_bundled",
     "upkeep_messages",
     "upkeep_bytes",
 };

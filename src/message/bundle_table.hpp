@@ -16,7 +16,7 @@ namespace sojourn::detail {
 /// the other. The object's address follows, if there is one.
 struct run_header {
   std::uint32_t handler;
-  std::uint32_t count;
+  std::uint32_t count;  ///< Of payloads; where they differ in length, their bytes.
 };
 inline std::size_t header_bytes_of(const bundled_function& called) {
   return sizeof(run_header) + (called.has_object ? sizeof(std::uint64_t) : 0);
@@ -40,12 +40,13 @@ struct bundle {
     if (open->called == nullptr) return;
     const std::size_t payloads =
         static_cast<std::size_t>(open->next - run) - header_bytes_of(*open->called);
-    const std::size_t count = payloads / open->called->stride;
+    const bool is_counted = open->called->stride != 0;
+    const std::size_t count = is_counted ? payloads / open->called->stride : payloads;
     const run_header header{open->called->handler, static_cast<std::uint32_t>(count)};
     std::memcpy(run, &header, sizeof header);
     if (open->called->has_object)
       std::memcpy(run + sizeof header, &open->object, sizeof open->object);
-    counts.calls_bundled += header.count;
+    if (is_counted) counts.calls_bundled += header.count;
     open->called = nullptr;
   }
 };

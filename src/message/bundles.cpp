@@ -109,14 +109,15 @@ SOJOURN_CALLS_PROGRAM void go_through(request& message) {
         malformed(message, "names a function that does not exist");
       const bundled_function& called = *functions()[header.handler];
       const std::size_t before = header_bytes_of(called);
-      if (rest < before || header.count > (rest - before) / called.stride) {
+      const std::size_t unit = called.stride == 0 ? 1 : called.stride;
+      if (rest < before || header.count > (rest - before) / unit) {
         malformed(message, "ends in the middle");
       }
       if (called.has_object)
         std::memcpy(&opened.object, opened.next + sizeof header, sizeof opened.object);
       opened.next += before;
-      opened.run_end = opened.next + std::size_t{header.count} * called.stride;
-      counts.handlers_run += header.count;
+      opened.run_end = opened.next + std::size_t{header.count} * unit;
+      if (called.stride != 0) counts.handlers_run += header.count;
       run_of_calls = called.run;
     }
     run_of_calls();
@@ -168,6 +169,7 @@ bool begin_bundle(bundle& b, int to, void* scope) {
   return true;
 }
 
+/// Calls whose length differs take their room one by one.
 std::byte* begin_run(bundle& b, const bundled_function& called, std::uint64_t object) {
   b.open->called = &called;
   b.open->object = object;
@@ -180,12 +182,13 @@ std::byte* begin_run(bundle& b, const bundled_function& called, std::uint64_t ob
 
 }  // namespace
 
-std::byte* room_in_new_run(int to, const bundled_function& called, std::uint64_t object) {
+std::byte* room_in_new_run(int to, const bundled_function& called, std::uint64_t object,
+                           std::size_t bytes) {
   if (dispatcher.refuses_requests) [[unlikely]]
     refuse_request_of_nonblocking();
   if (running_piece() == nullptr) [[unlikely]]
     waits_outside_fiber();
-  const std::size_t least = header_bytes_of(called) + called.stride;
+  const std::size_t least = header_bytes_of(called) + bytes;
   for (;;) {
     // Looked at again after each send, which suspends: meanwhile other fibers may have filled the
     // bundle, and this thread may have been moved; then `bundles` is another rank's, or null.
@@ -207,6 +210,10 @@ std::byte* room_in_new_run(int to, const bundled_function& called, std::uint64_t
     // waiting would make it a fiber, and the rank polls anyhow when the handler ends.
     for (int turn = 0; turn < 2 && running_piece() != spare_piece(); ++turn) give_turn();
   }
+}
+
+void refuse_bundled_values() {
+  die("a bundle of calls ends in the middle of one: it does not come from this program");
 }
 
 bool is_bundle(request_handler handler) { return handler == handle_bundle; }

@@ -343,6 +343,136 @@ void more_than_the_rings_hold_is_bounded() {
   barrier();
 }
 
+// ---- Arguments that own memory, and views -------------------------------------------------------
+
+std::vector<std::string> texts;  // of each rank
+void keep(const std::string& text, const std::vector<int>& numbers) {
+  texts.push_back(text + std::to_string(numbers.size()));
+}
+std::string text_of(int i) { return std::string(static_cast<std::size_t>(i % 40), 'a') + "."; }
+
+void calls_whose_arguments_own_memory_share_messages() {
+  barrier();
+  texts.clear();
+  barrier();
+  constexpr int calls = 3000;
+  const counters before = counters_now();
+  finish([] {
+    aggregated here;
+    for (int i = 0; i < calls; ++i)
+      rpc_ff(next(), keep, text_of(i), std::vector<int>(static_cast<std::size_t>(i % 7)));
+  });
+  const counters spent = counters_now() - before;
+  barrier();
+  CHECK_EQUAL(texts.size(), static_cast<std::size_t>(calls));
+  for (int i = 0; i < calls; ++i)
+    CHECK(texts[static_cast<std::size_t>(i)] == text_of(i) + std::to_string(i % 7));
+  if (alone()) return;
+  CHECK_EQUAL(spent.calls_bundled, calls);
+  CHECK_EQUAL(spent.calls_not_bundled, 0u);
+  CHECK(spent.requests_sent < calls / 20);
+}
+
+void views_are_read_in_the_bundle() {
+  restart();
+  constexpr int calls = 500;
+  const counters before = counters_now();
+  finish([] {
+    aggregated here;
+    for (int i = 0; i < calls; ++i) {
+      const std::vector<long> some(static_cast<std::size_t>(i % 30), i);
+      rpc_ff(
+          next(),
+          [](view<long> all, int n) {
+            for (const long x : all) done += x == n;
+          },
+          view(some), i);
+    }
+  });
+  const counters spent = counters_now() - before;
+  long elements = 0;
+  for (int i = 0; i < calls; ++i) elements += i % 30;
+  CHECK_EQUAL(everywhere(), rank_count() * elements);
+  if (!alone()) CHECK_EQUAL(spent.calls_bundled, calls);
+  barrier();
+}
+
+/// Values of all lengths and kinds, some of which are too long for a bundle, and calls that wait.
+void any_lengths_keep_their_order() {
+  seen.assign(static_cast<std::size_t>(rank_count()), {});
+  barrier();
+  constexpr int calls = 2000;
+  const auto noted = [](rank_t from, const std::string& text, int value) {
+    CHECK(text.empty() || text.back() == 'x');
+    note(from, value);
+  };
+  finish_all([&] {
+    for (int i = 0; i < calls; ++i) {
+      const rank_t to = static_cast<rank_t>(i % rank_count());
+      if (i % 5 == 0) {
+        rpc_ff(to, note, rank_me(), i);
+      } else {
+        rpc_ff(to, noted, rank_me(),
+               std::string(static_cast<std::size_t>(i % 3 == 0 ? i : i % 100), 'x'), i);
+      }
+      if (i % 7 == 0)
+        rpc_ff(
+            to,
+            [](std::string text) {
+              yield();
+              CHECK(text == "waits");
+            },
+            std::string("waits"));
+    }
+  });
+  for (const std::vector<int>& values : seen) {
+    CHECK(std::is_sorted(values.begin(), values.end()));
+    CHECK(values.size() >= static_cast<std::size_t>(calls / rank_count()));
+  }
+  barrier();
+}
+
+/// Its `save` and its `load` throw when they are told to.
+struct reluctant {
+  int when = 0;
+  std::string text = {};  // so that it is no plain bytes
+  template <class Archive>
+  void save(Archive& ar) const {
+    if (when == 1) throw std::domain_error("not saved");
+    ar(when);
+  }
+  template <class Archive>
+  void load(Archive& ar) {
+    ar(when);
+    if (when == 2) throw std::domain_error("not loaded");
+  }
+};
+void what_cannot_be_marshalled_leaves_the_others_alone() {
+  restart();
+  const auto count = [](const reluctant&) { ++done; };
+  std::string heard;
+  try {
+    finish([&] {
+      aggregated here;
+      for (int i = 0; i < 30; ++i) {
+        const int when = i == 10 ? 1 : i == 20 ? 2 : 0;
+        try {
+          rpc_ff(next(), count, reluctant{when});
+          CHECK(when != 1);
+        } catch (const std::domain_error& e) {
+          CHECK_EQUAL(std::string(e.what()), "not saved");
+          CHECK_EQUAL(when, 1);
+        }
+      }
+    });
+  } catch (const std::domain_error& e) {
+    heard = e.what();
+  }
+  CHECK_EQUAL(heard, "not loaded");
+  CHECK_EQUAL(everywhere(), 28L * rank_count());
+  barrier();
+}
+
 void a_call_that_is_longer_than_a_bundle_goes_alone() {
   restart();
   const counters before = counters_now();
@@ -419,6 +549,12 @@ int main(int argc, char** argv) {
                  what_is_old_goes_while_the_rank_is_busy);
     check::claim("an answer sees what was bundled before", an_answer_sees_what_was_bundled_before);
     check::claim("more than the rings hold is bounded", more_than_the_rings_hold_is_bounded);
+    check::claim("calls whose arguments own memory share messages",
+                 calls_whose_arguments_own_memory_share_messages);
+    check::claim("views are read in the bundle", views_are_read_in_the_bundle);
+    check::claim("any lengths keep their order", any_lengths_keep_their_order);
+    check::claim("what cannot be marshalled leaves the others alone",
+                 what_cannot_be_marshalled_leaves_the_others_alone);
     check::claim("a call that is longer than a bundle goes alone",
                  a_call_that_is_longer_than_a_bundle_goes_alone);
     check::claim("a thread that is moved between its calls loses none",

@@ -20,15 +20,15 @@ struct aggregation {
 };
 
 /// While an `aggregated` object lives, this rank bundles what its fibers send without waiting for
-/// an answer: rpc_ff and ff whose arguments are plain bytes, and one-sided stores and atomic
-/// additions to ranks whose heap is not shared. Calls from one rank to another run in the order in
-/// which they were made, bundled or not. A function that is called in a bundle keeps its frames on
-/// its rank: `via::migrate` in it, outside an activation, is an rpc. The fiber that made this
-/// object stays on its rank. Such objects nest: the sizes of the innermost one apply.
-/// SOJOURN_AGGREGATE=on does the same for a whole run. Memory: `bytes` for each destination. Calls
-/// of a rank to itself are bundled too. Suspends: in the destructor, when the way to a rank is
-/// full. A call that finds its bundle full first lets messages that have arrived run. Errors:
-/// sojourn::error when a size is out of range.
+/// an answer: rpc_ff and ff (of global_ptr) whose arguments take at most 512 bytes, and one-sided
+/// stores and atomic additions to ranks whose heap is not shared. Calls from one rank to another
+/// run in the order in which they were made, bundled or not. A function that is called in a bundle
+/// keeps its frames on its rank: `via::migrate` in it, outside an activation, is an rpc. The fiber
+/// that made this object stays on its rank. Such objects nest: the sizes of the innermost one
+/// apply. SOJOURN_AGGREGATE=on does the same for a whole run. Memory: `bytes` for each destination.
+/// Calls of a rank to itself are bundled too.
+/// Suspends: in the destructor, when the way to a rank is full. A call that finds its bundle full
+/// first lets messages that have arrived run. Errors: sojourn::error when a size is out of range.
 class aggregated {
  public:
   explicit aggregated(const aggregation& how = {});

@@ -23,7 +23,7 @@ struct bundled_function {
   bundled_function(bundled_handler run, std::uint32_t stride, bool has_object);
 
   bundled_handler run;
-  std::uint32_t stride;   ///< Bytes of a payload, a multiple of 8.
+  std::uint32_t stride;   ///< Bytes of a payload, a multiple of 8; 0: they differ.
   std::uint32_t handler;  ///< The number that names the function in messages.
   bool has_object;        ///< It is a method. All calls of a run are of one object.
 };
@@ -32,7 +32,9 @@ struct bundled_function {
 /// room, and for the same function, object and finish scope as the last call.
 struct open_run {
   std::byte* next = nullptr;  ///< Where the next payload goes.
-  std::byte* last = nullptr;  ///< The last place where a payload may begin.
+  /// The last place where a payload may begin; where payloads differ in length, the end of the room
+  /// for them.
+  std::byte* last = nullptr;
   void* scope = nullptr;
   const bundled_function* called = nullptr;
   std::uint64_t object = 0;  ///< Whose method is called; 0 when it is a function.
@@ -50,13 +52,36 @@ struct opened_bundle {
 };
 extern opened_bundle opened;
 
-/// Room, in a new run, for a payload of `called`, of `object` if it has one, in the bundle to rank
-/// `to`; 8-byte aligned, to be filled before anything else is done. Null when the call cannot be
-/// bundled: if it is an error, the caller learns the reason by sending the call alone. Suspends
-/// while there is no room to send a full bundle. Requires: calls are bundled, and rank `to` exists.
-std::byte* room_in_new_run(int to, const bundled_function& called, std::uint64_t object);
+/// Room for a payload of `bytes`, in a new run of `called`, of `object` if it has one, in the
+/// bundle to rank `to`; 8-byte aligned, to be filled before anything else is done. Null when the
+/// call cannot be bundled: if it is an error, the caller learns the reason by sending the call
+/// alone. Suspends while there is no room to send a full bundle. Requires: calls are bundled, and
+/// rank `to` exists.
+std::byte* room_in_new_run(int to, const bundled_function& called, std::uint64_t object,
+                           std::size_t bytes);
+/// A run of calls ends in the middle of one: ends the rank with a report.
+[[noreturn]] void refuse_bundled_values();
 /// Calls with longer payloads are sent alone.
 inline constexpr std::size_t bundled_bytes_max = 512;
+
+/// Has run_until_one_throws(opened.reader) go through the rest of a run, and hands on what is
+/// thrown.
+inline void run_calls(void (*run_until_one_throws)(std::uint64_t mine)) {
+  const std::uint64_t mine = opened.reader;
+  for (;;) {
+    std::exception_ptr failure;
+    try {
+      run_until_one_throws(mine);
+      return;
+    } catch (const thrown_past&) {
+      failure = caught_past();
+    } catch (...) {
+      failure = caught_past();
+    }
+    one_way_failed(failure);
+    if (opened.reader != mine) return;
+  }
+}
 
 /// Puts calls into bundles, and runs them on the other side. `Callee` says what is called:
 ///
@@ -67,8 +92,8 @@ inline constexpr std::size_t bundled_bytes_max = 512;
 template <class Callee, class... A>
 class bundled_calls {
  public:
+  using head = typename Callee::head;
   struct payload_type {
-    using head = typename Callee::head;
     [[no_unique_address]] head what;
     std::tuple<A...> arguments;
 
@@ -100,31 +125,23 @@ class bundled_calls {
   }
   /// False when the call has to be sent alone. Suspends while there is no room.
   template <class... B>
+  static bool add(int to, std::uint64_t object, const typename Callee::head& what,
+                  B&... arguments) {
+    return add_to_open_run(to, object, what, arguments...) ||
+           add_to_new_run(to, object, what, arguments...);
+  }
+  /// The same, when there is no room in the open run.
+  template <class... B>
   static bool add_to_new_run(int to, std::uint64_t object, const typename Callee::head& what,
                              B&... arguments) {
-    std::byte* at = room_in_new_run(to, called, object);
+    std::byte* at = room_in_new_run(to, called, object, stride);
     if (at == nullptr) return false;
     ::new (static_cast<void*>(at)) payload_type{what, {std::move(arguments)...}};
     return true;
   }
 
  private:
-  static void run_all() {
-    const std::uint64_t mine = opened.reader;
-    for (;;) {
-      std::exception_ptr failure;
-      try {
-        run_until_one_throws(mine);
-        return;
-      } catch (const thrown_past&) {
-        failure = caught_past();
-      } catch (...) {
-        failure = caught_past();
-      }
-      one_way_failed(failure);
-      if (opened.reader != mine) return;
-    }
-  }
+  static void run_all() { run_calls(&run_until_one_throws); }
 
   inline static const bundled_function called{&run_all, stride, Callee::has_object};
 
@@ -180,6 +197,119 @@ class bundled_calls {
   }
 };
 
+/// Of the elements of a view, which are used where they lie in the message.
+template <class T>
+inline constexpr std::size_t alignment_in_place = 1;
+template <class T>
+inline constexpr std::size_t alignment_in_place<view<T>> = alignof(T);
+
+/// The same for arguments that are marshalled: each call has a length of its own.
+template <class Callee, class... A>
+class bundled_values {
+ public:
+  using head = typename Callee::head;
+  static constexpr bool fits = true;  // unless it turns out to be too long
+
+  /// False when the call has to be sent alone: it is too long, say. Suspends while there is no
+  /// room. Errors: what `save` throws; then the call is not made.
+  static bool add(int to, std::uint64_t object, const head& what, A&... arguments) {
+    if (!can_lie_in_a_bundle || marshals_apart) return false;
+    const stays_here stays;
+    const std::size_t length = measure(arguments...).whole;
+    if (length > bundled_bytes_max) return false;
+    const std::size_t bytes = before_values + (length + 7) / 8 * 8;
+    std::byte* at = room_in_open_run(to, object, bytes);
+    if (at == nullptr) at = room_in_new_run(to, called, object, bytes);
+    if (at == nullptr) return false;
+    const call_header header{static_cast<std::uint32_t>(length), what};
+    std::memcpy(at, &header, sizeof header);
+    {
+      const nonblocking<> promise;
+      writer values(at + before_values, length);
+      (save_value(values, arguments), ...);
+      if (values.left() != 0) cannot_be_saved("its `save` writes less the second time");
+    }
+    open_runs[to].next = at + bytes;
+    ++counts.calls_bundled;
+    counts.marshalled_bytes += length;
+    counts.marshal_copies += length;
+    return true;
+  }
+
+ private:
+  struct call_header {
+    std::uint32_t length;  ///< Of the values.
+    [[no_unique_address]] head what;
+  };
+  static_assert(alignof(call_header) <= 8);
+  static constexpr std::size_t before_values = (sizeof(call_header) + 7) / 8 * 8;
+  static constexpr bool has_views = (is_a<A, view> || ...);
+  /// Payloads lie at multiples of 8.
+  static constexpr bool can_lie_in_a_bundle = ((alignment_in_place<A> <= 8) && ...);
+
+  struct payload_type {
+    [[no_unique_address]] head what;
+    std::tuple<A...> arguments;
+
+    using reading = no_reading;
+    std::tuple<A...>& get() { return arguments; }
+  };
+
+  static std::byte* room_in_open_run(int to, std::uint64_t object, std::size_t bytes) {
+    const open_run& run = open_runs[to];
+    check_thread();
+    const bool is_same = run.called == &called && run.scope == running_fiber->scope &&
+                         (!Callee::has_object || run.object == object);
+    return is_same && bytes <= static_cast<std::size_t>(run.last - run.next) ? run.next : nullptr;
+  }
+
+  static void run_all() { run_calls(&run_until_one_throws); }
+  inline static const bundled_function called{&run_all, 0, Callee::has_object};
+
+  static void run_until_one_throws(std::uint64_t mine) {
+    const std::byte* next = opened.next;
+    const std::byte* const end = opened.run_end;
+    const std::uint64_t object = opened.object;
+    while (next != end) {
+      room<call_header> header;
+      const auto left = static_cast<std::size_t>(end - next);
+      if (left < before_values) refuse_bundled_values();
+      std::memcpy(static_cast<void*>(&header.value), next, sizeof(call_header));
+      const std::size_t length = header.value.length;
+      if (length > left - before_values) refuse_bundled_values();
+      const std::byte* const values = next + before_values;
+      opened.next = next += before_values + (length + 7) / 8 * 8;
+      ++counts.handlers_run;
+      payload_type payload{header.value.what, read(values, length)};
+      run(object, payload);
+      if (opened.reader != mine) return;
+    }
+  }
+  static std::tuple<A...> read(const std::byte* values, std::size_t length) {
+    const nonblocking<> promise;
+    reader from(values, length, nullptr);
+    std::tuple<A...> arguments = make_value<std::tuple<A...>>(from);
+    from.expect_end();
+    counts.marshal_copies += from.copied();
+    return arguments;
+  }
+  static void run(std::uint64_t object, payload_type& payload) {
+    if constexpr (has_views || Callee::never_waits) {
+      struct promise {
+        nonblocking<> in_checked_mode;
+        promise() {
+          begin_promise(has_views ? promise_of_handler::view : promise_of_handler::nonblocking,
+                        Callee::name());
+        }
+        ~promise() { end_promise(); }
+      } const lives;
+      Callee::run(object, payload);
+    } else {
+      Callee::run(object, payload);
+    }
+  }
+};
+
 template <class F>
 struct bundled_function_callee {
   using head = travelling_callable<F>;
@@ -214,9 +344,7 @@ struct bundled_call {
   /// The same, but false when the call has to be sent alone.
   template <class... B>
   static bool add(int to, F fn, B&... arguments) {
-    const travelling_callable<F> callable(fn);
-    return calls::add_to_open_run(to, 0, callable, arguments...) ||
-           calls::add_to_new_run(to, 0, callable, arguments...);
+    return calls::add(to, 0, travelling_callable<F>(fn), arguments...);
   }
 
  private:
@@ -225,6 +353,7 @@ struct bundled_call {
   [[gnu::noinline]] static void add_to_new_run_or_send(int to, travelling_callable<F> callable,
                                                        B... arguments) {
     if (calls::add_to_new_run(to, 0, callable, arguments...)) return;
+    ++counts.calls_not_bundled;
     (void)alone::send(request_way{to, false}, callable, arguments...);
   }
 };

@@ -77,9 +77,13 @@ struct method {
     using target = method_target<Method, T, C, R, Checked>;                                      \
     template <class T, bool Checked>                                                             \
     using request = request_of<target<T, Checked>, travelling_parameter<P>...>;                  \
+    template <class T, bool Checked, template <class, class...> class Bundles>                   \
+    using bundled_in =                                                                           \
+        Bundles<bundled_method_callee<target<T, Checked>, Checked>, travelling_parameter<P>...>; \
     template <class T, bool Checked>                                                             \
-    using bundled = bundled_calls<bundled_method_callee<target<T, Checked>, Checked>,            \
-                                  travelling_parameter<P>...>;                                   \
+    using bundled = typename std::conditional_t<                                                 \
+        has_plain_arguments, std::type_identity<bundled_in<T, Checked, bundled_calls>>,          \
+        std::type_identity<bundled_in<T, Checked, bundled_values>>>::type;                       \
   }
 SOJOURN_METHOD(, false);
 SOJOURN_METHOD(const, true);
@@ -181,10 +185,11 @@ struct checked_method {
     const int to = job.has_moved ? probable_place(address) : owner;
     if (checked()) [[unlikely]]
       std::apply([&](const auto&... b) { check_arguments(to, b...); }, a);
-    if constexpr (traits::has_plain_arguments) {
+    if (open_run_count != 0) {
       if (checked() ? is_bundled<true>(to, address, site, a)
                     : is_bundled<false>(to, address, site, a))
         return;
+      ++counts.calls_not_bundled;
     }
     (void)send_by(request_way{to, false}, address, site, a);
   }
@@ -245,14 +250,9 @@ struct checked_method {
       return false;
     } else {
       if (static_cast<unsigned>(to) >= open_run_count) return false;
-      typename bundled::payload_type::head what{};
+      typename bundled::head what{};
       if constexpr (Checked) what = site;
-      return std::apply(
-          [&](auto&... b) {
-            return bundled::add_to_open_run(to, address, what, b...) ||
-                   bundled::add_to_new_run(to, address, what, b...);
-          },
-          a);
+      return std::apply([&](auto&... b) { return bundled::add(to, address, what, b...); }, a);
     }
   }
 
