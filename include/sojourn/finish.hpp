@@ -49,6 +49,26 @@ std::exception_ptr failure_of(Body& body) {
 
 }  // namespace detail
 
+/// Names the innermost finish or finish_all that is open where something runs: what is begun there
+/// is waited for by it. Two are equal when they are of the same one. It means something on its own
+/// rank only, and while something that the finish waits for is still to run there.
+class finish_scope {
+ public:
+  /// Of none.
+  constexpr finish_scope() = default;
+  /// Of what calls this. Never suspends.
+  static finish_scope innermost() {
+    finish_scope here;
+    here.scope_ = detail::running_fiber != nullptr ? detail::running_fiber->scope : nullptr;
+    return here;
+  }
+  constexpr explicit operator bool() const { return scope_ != nullptr; }
+  friend constexpr bool operator==(finish_scope, finish_scope) = default;
+
+ private:
+  void* scope_ = nullptr;
+};
+
 /// Calls body() and returns when it and every rpc, rpc_ff, async, then, fork and spawn started
 /// inside it, and by those in turn, on every rank, has finished. Then rethrows what body() threw,
 /// else the first exception that left an rpc_ff inside. Calls of finish nest. It does not wait for

@@ -30,8 +30,9 @@ struct shards_name {
   friend constexpr bool operator==(const shards_name&, const shards_name&) = default;
 };
 
-/// What this rank knows of the lists of one first member, by their numbers: the addresses of the
-/// shards by rank, 0 where there is none; or null.
+/// What this rank knows of the lists of one first member, by their numbers; or null. A list has the
+/// addresses of the shards by rank, 0 where there is none; then how many members there are, and
+/// their ranks.
 struct known_shards {
   const std::uint64_t* const* lists = nullptr;
   std::uint32_t count = 0;
@@ -50,6 +51,8 @@ const std::uint64_t* find_shards(const shards_name& name);
 }
 /// Collective: all members get the name of their shards, of which this member's is at `mine`.
 shards_name name_shards(std::uint64_t mine, const team& members);
+/// Errors: sojourn::error when this rank is none of them.
+team members_of_shards(const shards_name& name);
 /// Collective among the members that have shards: they are found no longer.
 void forget_shards(const shards_name& name);
 /// Throws sojourn::error.
@@ -78,6 +81,21 @@ class sharded {
       detail::refuse_shard(name_, rank);
     return global_ptr<T>::at(address);
   }
+  /// The same, but null where that rank has none.
+  global_ptr<T> find_on(rank_t rank) const {
+    if (static_cast<unsigned>(rank) >= static_cast<unsigned>(detail::job.count)) return {};
+    const std::uint64_t address = detail::shards_of(name_)[rank];
+    return address == 0 ? global_ptr<T>() : global_ptr<T>::at(address);
+  }
+  /// How many members there are, and the rank of the i-th, as in their team. Suspend: as on().
+  [[gnu::always_inline]] inline rank_t rank_count() const {
+    return static_cast<rank_t>(detail::shards_of(name_)[detail::job.count]);
+  }
+  [[gnu::always_inline]] inline rank_t rank_of(rank_t member) const {
+    return static_cast<rank_t>(detail::shards_of(name_)[detail::job.count + 1 + member]);
+  }
+  /// The team that made them. Errors: sojourn::error on a rank that is no member.
+  team members() const { return detail::members_of_shards(name_); }
   /// This rank's object. Its type does not move then (global_ptr::local).
   T& here() const { return *on(rank_me()).local(); }
 

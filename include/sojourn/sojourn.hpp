@@ -25,6 +25,7 @@
 
 // More about calls: what travels with them, many small ones, calls of other programs.
 #include "sojourn/calls/aggregate.hpp"
+#include "sojourn/calls/batch.hpp"
 #include "sojourn/calls/continuation.hpp"
 #include "sojourn/calls/inline_string.hpp"
 #include "sojourn/calls/mpmd.hpp"
@@ -49,5 +50,7 @@
 #include "sojourn/shared.hpp"
 #include "sojourn/shared/counters.hpp"
 
+// (containers.hpp is apart: tables, counters, vectors and bags that are dealt out over ranks.)
+//
 // Jobs. (launcher.hpp, hosts.hpp and doctor.hpp are for programs that start jobs.)
 #include "sojourn/jobs/checkpoint.hpp"

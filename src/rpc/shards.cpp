@@ -118,25 +118,32 @@ shards_name name_shards(std::uint64_t mine, const team& members) {
   const std::vector<of_member> all = all_gather(me, members);
   const shards_name name = all.front().name;
   std::vector<std::uint64_t> by_rank(static_cast<std::size_t>(job.count), 0);
+  by_rank.push_back(all.size());
   for (rank_t member = 0; member < members.rank_count(); ++member)
     by_rank[static_cast<std::size_t>(members[member])] =
         all[static_cast<std::size_t>(member)].address;
+  for (rank_t member = 0; member < members.rank_count(); ++member)
+    by_rank.push_back(static_cast<std::uint64_t>(members[member]));
   note(name, by_rank, members);
   // Who gets the name from a member finds that the others know it.
   barrier(members);
   return name;
 }
 
-void forget_shards(const shards_name& name) {
+team members_of_shards(const shards_name& name) {
   check_name(name);
   if (!is_known(name)) refuse_destroyed(name);
-  list_of_shards& list = lists_of(name.first).all[name.number];
-  const team members = list.members;
+  team members = lists_of(name.first).all[name.number].members;
   if (members.rank_count() == 0)
     throw error(
-        format("sharded::destroy() is called on rank %d, which is none of those that made "
-               "the objects",
+        format("an operation of all ranks that made a sharded is called on rank %d, which is none "
+               "of them",
                job.me));
+  return members;
+}
+
+void forget_shards(const shards_name& name) {
+  const team members = members_of_shards(name);
   barrier(members);
   lists_of(name.first).addresses[name.number] = nullptr;
   list_of_shards gone;

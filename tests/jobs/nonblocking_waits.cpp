@@ -20,6 +20,11 @@ struct counter {
     yield();
     return count += n;
   }
+  void add_batch_later(batch<int> numbers) {
+    yield();
+    for (const int n : numbers) count += n;
+  }
+  void count_batch_down(batch<int> numbers);
 };
 
 void give_way(int) { yield(); }
@@ -43,6 +48,7 @@ long sleep_a_little(long n) {
 void count_down(int n) {
   if (n > 0) rpc_ff(next(), nonblocking(count_down), n - 1);
 }
+void counter::count_batch_down(batch<int> numbers) { count_down(numbers[0]); }
 
 void wait_as(std::string_view how) {
   if (how == "bundle") {
@@ -99,9 +105,19 @@ inline constexpr bool sojourn::nonblocking_method<&counter::add_later> = true;
 int main(int argc, char** argv) {
   return run(argc, argv, [&] {
     const std::string_view how = argc > 1 ? argv[1] : "bundle";
+    auto there = make<counter>(next());
     if (how == "method") {
-      auto there = make<counter>(next());
       there.call<&counter::add_later>(via::rpc, 1);
+    } else if (how == "batch") {
+      finish_all([&] {
+        for (int i = 0; i < 10; ++i) there.ff<&counter::add_batch_later>(i);
+      });
+    } else if (how == "batch_alone") {
+      finish([&] { there.ff<&counter::add_batch_later>(1); });
+    } else if (how == "batch_sends") {
+      finish_all([&] {
+        for (int i = 0; i < 10; ++i) there.ff<&counter::count_batch_down>(3);
+      });
     } else {
       wait_as(how);
     }

@@ -89,6 +89,7 @@ inline void run_calls(void (*run_until_one_throws)(std::uint64_t mine)) {
 ///   has_object   it is a method: the object stands once before all calls of a run
 ///   never_waits  each call promises that; name() is the compiler's name of it
 ///   run(object, payload)   calls it
+///   handles_batches  it has run_batch(object, first, count), which calls it once for many payloads
 template <class Callee, class... A>
 class bundled_calls {
  public:
@@ -147,6 +148,10 @@ class bundled_calls {
 
   // Stores are what costs time here: when one misses the caches, the stores after it must wait.
   static void run_until_one_throws(std::uint64_t mine) {
+    if constexpr (Callee::handles_batches) {
+      if (run_at_once()) [[likely]]
+        return;
+    }
     if constexpr (Callee::never_waits) {
       if (!checked()) [[likely]]
         return run_straight_until_one_throws();
@@ -172,6 +177,22 @@ class bundled_calls {
       Callee::run(object, payload.value);
       if (opened.reader != mine) return;
     }
+  }
+
+  /// False when the calls have to be made one by one.
+  static bool run_at_once() {
+    static_assert(sizeof...(A) == 1 && alignof(payload_type) <= 8 &&
+                  sizeof(payload_type) == (sizeof(A) + ...));
+    struct promise {
+      promise() { begin_promise(promise_of_handler::nonblocking, Callee::name()); }
+      ~promise() { end_promise(); }
+    } const lives;
+    const std::byte* const first = opened.next;
+    const auto count = static_cast<std::size_t>(opened.run_end - first) / stride;
+    opened.next = opened.run_end;  // before the call, in case it throws
+    if (count == 0 || Callee::run_batch(opened.object, first, count)) return true;
+    opened.next = first;
+    return false;
   }
 
   /// None of these calls waits. So nobody takes over, and the progress need not be known outside.
@@ -314,6 +335,7 @@ template <class F>
 struct bundled_function_callee {
   using head = travelling_callable<F>;
   static constexpr bool has_object = false;
+  static constexpr bool handles_batches = false;
   static constexpr bool never_waits = is_nonblocking<F>;
   static const char* name() { return callable_name<F>(); }
 
@@ -364,6 +386,8 @@ struct bundled_method_callee {
   struct no_site {};
   using head = std::conditional_t<Checked, code_site, no_site>;
   static constexpr bool has_object = true;
+  /// In checked mode each call has to be checked.
+  static constexpr bool handles_batches = Target::handles_batches && !Checked;
   /// Also one that promises not to wait may have to, where its object has moved.
   static constexpr bool never_waits = false;
   static const char* name() { return Target::name(); }
@@ -374,6 +398,9 @@ struct bundled_method_callee {
     to.object = reinterpret_cast<void*>(object);
     if constexpr (Checked) to.site = payload.what;
     Target::run(to, 0, payload);
+  }
+  static bool run_batch(std::uint64_t object, const std::byte* first, std::size_t count) {
+    return Target::run_batch(object, first, count);
   }
 };
 

@@ -26,6 +26,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/calls/batch.hpp"
 #include "sojourn/calls/nonblocking.hpp"
 #include "sojourn/detail/activation.hpp"
 #include "sojourn/detail/checked.hpp"
@@ -111,6 +112,11 @@ struct function_target : consumed_target {
   }
 };
 
+/// It promises not to wait: the program says so, or it reads its items in a message.
+template <auto Method>
+inline constexpr bool promises_not_to_wait =
+    nonblocking_method<Method> || takes_batch<decltype(Method)>;
+
 /// Calls `Method` on an object of this rank; C is the class that declares it.
 template <auto Method, class T, class C, class R, class... A>
 [[gnu::always_inline]] inline R call_method(T* object, std::tuple<A...>& arguments) {
@@ -119,7 +125,7 @@ template <auto Method, class T, class C, class R, class... A>
   [[maybe_unused]] const address_kept_of<T> kept(object);
   std::conditional_t<std::is_const_v<T>, const C, C>* as_declared = object;
   return in_turn(*object, [&]() -> R {
-    [[maybe_unused]] const promise_if<nonblocking_method<Method>> promise;
+    [[maybe_unused]] const promise_if<promises_not_to_wait<Method>> promise;
     return std::apply([&](A&... a) -> R { return (as_declared->*Method)(std::move(a)...); },
                       arguments);
   });
@@ -165,7 +171,8 @@ struct method_target : consumed_target {
   using result = R;
   static constexpr bool may_migrate = false;
   /// A call may have to wait for its turn (monitor), whatever the method promises.
-  static constexpr bool never_waits = nonblocking_method<Method> && !std::is_base_of_v<monitor, T>;
+  static constexpr bool never_waits =
+      promises_not_to_wait<Method> && !std::is_base_of_v<monitor, T>;
   /// It may have to wait for copies of the object, and cannot.
   static void note_promise() {
     if constexpr (!is_const_method<decltype(Method)>) changed_without_waiting<T> = true;
@@ -189,6 +196,24 @@ struct method_target : consumed_target {
       [[maybe_unused]] const change_by<decltype(Method), T> changes(object, sizeof(T));
       return call_method<Method, T, C, R>(object, arguments.get());
     });
+  }
+
+  static constexpr bool handles_batches = takes_batch<decltype(Method)>;
+  /// Calls the method for the `count` payloads of a run at once; false when the object has to be
+  /// looked for. The method's promise is open.
+  static bool run_batch(std::uint64_t address, const std::byte* first, std::size_t count) {
+    static_assert(!std::is_base_of_v<monitor, T>,
+                  "sojourn: an object whose calls may have to wait for their turn (monitor) cannot "
+                  "have a method that takes a batch, which promises not to wait");
+    if (!is_here(address) || (job.has_moved && may_have_moved(address, sizeof(T)))) return false;
+    const handled_method_guard guard;
+    T* object = reinterpret_cast<T*>(address);
+    [[maybe_unused]] const change_by<decltype(Method), T> changes(object, sizeof(T));
+    keep_address(object);
+    [[maybe_unused]] const address_kept_of<T> kept(object);
+    std::conditional_t<std::is_const_v<T>, const C, C>* as_declared = object;
+    (as_declared->*Method)({first, count});
+    return true;
   }
 
   /// The object may have moved: to this rank or from it.

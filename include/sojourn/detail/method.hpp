@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sojourn/calls/batch.hpp"
 #include "sojourn/counters.hpp"
 #include "sojourn/detail/access.hpp"
 #include "sojourn/detail/bundle.hpp"
@@ -25,9 +26,18 @@ inline constexpr bool begins_with_access<First, A...> =
     std::is_same_v<std::remove_cvref_t<First>, via> ||
     std::is_same_v<std::remove_cvref_t<First>, access>;
 
-/// A parameter as it travels: `const X&` is bound to a copy at the owner.
+/// A parameter as it travels: `const X&` is bound to a copy at the owner; of a batch, each item
+/// travels alone.
 template <class P>
-using travelling_parameter = std::remove_cvref_t<P>;
+struct travels_as {
+  using type = P;
+};
+template <class T>
+struct travels_as<batch<T>> {
+  using type = T;
+};
+template <class P>
+using travelling_parameter = typename travels_as<std::remove_cvref_t<P>>::type;
 template <class P>
 inline constexpr bool parameter_travels =
     !std::is_reference_v<P> ||
@@ -118,7 +128,7 @@ struct checked_method {
     keep_address(object);
     [[maybe_unused]] const address_kept_of<T> kept(object);
     return in_turn(*object, [&]() -> result {
-      [[maybe_unused]] const promise_if<nonblocking_method<Method>> promise;
+      [[maybe_unused]] const promise_if<promises_not_to_wait<Method>> promise;
       return (as_object(object)->*Method)(std::forward<B>(b)...);
     });
   }

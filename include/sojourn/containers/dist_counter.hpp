@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often each key was seen, on all ranks together.
+//
+//     auto words = dist_counter<std::string>::make();
+//     finish_all([&] {
+//       for (const std::string& word : my_words) words.ff_add(word);
+//     });
+//     for (auto& [word, times] : words.top_all(10)) …               // the same on every rank
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "sojourn/activate.hpp"
+#include "sojourn/collectives.hpp"
+#include "sojourn/containers/hash_table.hpp"
+#include "sojourn/containers/items.hpp"
+#include "sojourn/errors.hpp"
+#include "sojourn/finish.hpp"
+#include "sojourn/future.hpp"
+#include "sojourn/sharded.hpp"
+#include "sojourn/team.hpp"
+#include "sojourn/threads/thread.hpp"
+#include "sojourn/via.hpp"
+
+namespace sojourn {
+
+namespace containers {
+
+/// Counts that wait to be sent, two for each of some hashes. All of them belong to one finish scope. A cache that is rarely of use is left alone for a while.
+template <class K>
+class count_cache {
+ public:
+  struct count {
+    K key{};
+    long times = 0;  ///< 0: there is none.
+  };
+  enum class outcome : std::uint8_t {
+    added,
+    took_place,  ///< Of another key, whose count is to be sent.
+    left_out,    ///< The count is to be sent.
+  };
+
+  /// Adds a count, or says what is to be sent instead, in `key` and `times`.
+  outcome add(K& key, std::uint64_t hash, long& times) {
+    if (pause_ > 0) [[likely]] {
+      --pause_;
+      return outcome::left_out;
+    }
+    if (counts_.empty()) counts_.resize(places);
+    if (++asked_ == trial) judge();
+    // Two places for each hash, so that two frequent keys do not put each other out.
+    count* const two = &counts_[hash % (places / 2) * 2];
+    for (count* place = two; place != two + 2; ++place) {
+      if (place->times == 0) {
+        *place = {std::move(key), times};
+        return outcome::added;
+      }
+      if (place->key == key) {
+        place->times += times;
+        ++useful_;
+        return outcome::added;
+      }
+    }
+    count& rarer = two[two[0].times < two[1].times ? 0 : 1];
+    std::swap(rarer.key, key);
+    std::swap(rarer.times, times);
+    return outcome::took_place;
+  }
+
+  finish_scope scope;  ///< Of the counts; of none when there are none.
+  /// Takes all counts away.
+  std::vector<count> take() {
+    scope = finish_scope();
+    return std::exchange(counts_, {});
+  }
+  void give_back(std::vector<count>&& emptied) {
+    if (counts_.empty()) counts_ = std::move(emptied);
+  }
+
+ private:
+  static constexpr std::size_t places = 4096;
+  static constexpr unsigned trial = 8 * places;
+  static constexpr unsigned pause = 32 * trial;
+
+  /// One count in four that is not sent pays for the look at the cache.
+  void judge() {
+    if (useful_ < trial / 4) pause_ = pause;
+    asked_ = 0;
+    useful_ = 0;
+  }
+
+  std::vector<count> counts_;
+  unsigned asked_ = 0;
+  unsigned useful_ = 0;
+  unsigned pause_ = 0;
+};
+
+/// One rank's part of a dist_counter: the counts of its keys, and what this rank has counted of all
+/// keys and not sent.
+template <class K, class Hash>
+class counter_part {
+ public:
+  using table = hash_table<K, long, Hash>;
+
+  long count(const K& key) const {
+    const auto* const element = counts.find(key);
+    return element == nullptr ? 0 : element->second;
+  }
+  void add(const K& key, long times) {
+    counts.find_or_make(key, table::hash_of(key), 0).first->second += times;
+  }
+  void add_all(batch<keyed<K, long>> items) {
+    with_look_ahead(
+        counts, items, [](const keyed<K, long>& item) -> const K& { return item.key; },
+        [&](const keyed<K, long>& item, std::uint64_t hash) {
+          counts.find_or_make(item.key, hash, 0).first->second += std::get<0>(item.arguments);
+        });
+  }
+  /// Adds 1 to each.
+  void add_ones(batch<K> keys) {
+    with_look_ahead(
+        counts, keys, [](const K& key) -> const K& { return key; },
+        [&](const K& key, std::uint64_t hash) {
+          ++counts.find_or_make(key, hash, 0).first->second;
+        });
+  }
+
+  table counts;
+  count_cache<K> unsent;
+};
+
+}  // namespace containers
+
+/// Counts of keys, each on the rank that its hash says. A name of 8 bytes, which travels. Each rank
+/// adds up first what it counts itself, and sends it when it needs the place, and at the end of the
+/// finish; where that is rarely of use it sends at once. What names say, and errors: as dist_map
+/// (dist_map.hpp), but ff_add is called on ranks that made the counter.
+template <class K, class Hash = std::hash<K>>
+class dist_counter {
+  using part = containers::counter_part<K, Hash>;
+
+ public:
+  using value_type = std::pair<const K, long>;
+  using iterator = typename part::table::const_iterator;
+
+  /// Names no counter.
+  constexpr dist_counter() = default;
+  /// Collective among `members`. Suspends.
+  static dist_counter make(const team& members = team::world()) {
+    dist_counter made;
+    made.parts_ = make_sharded<part>(members);
+    return made;
+  }
+  /// Collective. Requires: nobody uses the counter any more. Suspends.
+  void destroy_all() const { parts_.destroy(); }
+  constexpr explicit operator bool() const { return static_cast<bool>(parts_); }
+  friend constexpr bool operator==(const dist_counter&, const dist_counter&) = default;
+
+  rank_t owner(const K& key) const { return containers::rank_of_key<Hash>(parts_, key); }
+
+  /// Adds to the count of a key, which begins at 0. Sends and goes on.
+  void ff_add(K key, long times = 1) const {
+    auto& unsent = parts_.here().unsent;
+    const finish_scope scope = finish_scope::innermost();
+    if (scope && (!unsent.scope || unsent.scope == scope)) {
+      using outcome = typename containers::count_cache<K>::outcome;
+      const outcome done = unsent.add(key, part::table::hash_of(key), times);
+      if (done != outcome::left_out && !unsent.scope) {
+        // The finish waits for the thread, which runs when this rank has nothing else to do.
+        unsent.scope = scope;
+        spawn(send_unsent, *this).detach();
+      }
+      if (done == outcome::added) return;
+    }
+    send(key, times);
+  }
+  /// The same, of a key that is made from another value: from a std::string_view, say.
+  template <class Source>
+    requires(!std::same_as<Source, K> && std::constructible_from<K, const Source&>)
+  void ff_add(const Source& key, long times = 1) const {
+    ff_add(K(key), times);
+  }
+
+  /// Waits for the rank of the key. Counts that have not been sent yet are not in it.
+  long count(via how, const K& key) const {
+    return parts_.on(owner(key)).template call<&part::count>(how, key);
+  }
+  long count(const K& key) const { return count(via::unsaid, key); }
+  future<long> async_count(const K& key) const {
+    return parts_.on(owner(key)).template async<&part::count>(key);
+  }
+
+  // This rank's keys with their counts.
+  iterator begin() const { return std::as_const(parts_.here().counts).begin(); }
+  iterator end() const { return {}; }
+  std::size_t size_here() const { return parts_.here().counts.size(); }
+
+  // Collective.
+
+  /// How many keys there are.
+  std::size_t size_all() const { return reduce(size_here(), std::plus<>(), parts_.members()); }
+  /// The sum of all counts.
+  long total_all() const {
+    long sum = 0;
+    for (const auto& [key, times] : *this) sum += times;
+    return reduce(sum, std::plus<>(), parts_.members());
+  }
+  /// The `most` keys with the greatest counts, the greatest first; of equal ones the lesser key
+  /// first, where keys are ordered. The same on every rank.
+  std::vector<std::pair<K, long>> top_all(std::size_t most) const {
+    std::vector<std::pair<K, long>> top;
+    for (auto& theirs : all_gather(first_of({begin(), end()}, most), parts_.members()))
+      top.insert(top.end(), std::make_move_iterator(theirs.begin()),
+                 std::make_move_iterator(theirs.end()));
+    return first_of(std::move(top), most);
+  }
+  /// Forgets all keys. Requires: nobody else uses the counter meanwhile.
+  void clear_all() const {
+    barrier(parts_.members());
+    parts_.here().counts.clear();
+    barrier(parts_.members());
+  }
+
+ private:
+  static std::vector<std::pair<K, long>> first_of(std::vector<std::pair<K, long>> counts,
+                                                  std::size_t most) {
+    const auto end = counts.begin() + static_cast<std::ptrdiff_t>(std::min(most, counts.size()));
+    std::partial_sort(counts.begin(), end, counts.end(), [](const auto& a, const auto& b) {
+      if (a.second != b.second) return a.second > b.second;
+      if constexpr (std::totally_ordered<K>) {
+        return a.first < b.first;
+      } else {
+        return false;
+      }
+    });
+    counts.erase(end, counts.end());
+    return counts;
+  }
+
+  void send(const K& key, long times) const {
+    const global_ptr<part> to = parts_.on(owner(key));
+    if constexpr (!containers::is_plain_item<K, long>) {
+      to.template ff<&part::add>(key, times);
+    } else if (times == 1) {
+      to.template ff<&part::add_ones>(key);
+    } else {
+      to.template ff<&part::add_all>(containers::keyed<K, long>{key, {times}});
+    }
+  }
+
+  /// Other fibers of this rank count meanwhile.
+  static void send_unsent(dist_counter counter) {
+    const stay here;
+    auto& unsent = counter.parts_.here().unsent;
+    auto counts = unsent.take();
+    try {
+      for (auto& count : counts)
+        if (count.times != 0) counter.send(count.key, std::exchange(count.times, 0));
+      unsent.give_back(std::move(counts));
+    } catch (const rank_lost&) {
+      // which the finish reports
+    }
+  }
+
+  sharded<part> parts_;
+};
+
+}  // namespace sojourn
