@@ -26,6 +26,7 @@
 // More about calls: what travels with them, many small ones, calls of other programs.
 #include "sojourn/calls/aggregate.hpp"
 #include "sojourn/calls/batch.hpp"
+#include "sojourn/calls/bundle.hpp"
 #include "sojourn/calls/continuation.hpp"
 #include "sojourn/calls/inline_string.hpp"
 #include "sojourn/calls/mpmd.hpp"

@@ -258,6 +258,12 @@ void one_way_failed(const std::exception_ptr& failure) {
   report(static_cast<const account*>(scope), failure);
 }
 
+void refuse_bundle_in_other_finish() {
+  throw error(
+      "a bundle is used in another finish than the one in which it was made, which would not wait "
+      "for its calls: make it inside of the finish that is to wait for them");
+}
+
 void finish_begin(finish_frame& frame) {
   if (running_piece() == nullptr) [[unlikely]]
     waits_outside_fiber();

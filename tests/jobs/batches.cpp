@@ -168,6 +168,92 @@ void its_object_stays() {
   CHECK_EQUAL(c.where(), next());
 }
 
+// ---- Bundles ------------------------------------------------------------------------------------
+
+/// Each rank sends each rank the numbers 0, 1, 2, …
+void a_bundle_hands_each_item_over_once() {
+  for (const long many : {0L, 1L, 63L, 64L, 65L, 5000L}) {
+    for (int way = 0; way < 2; ++way) {
+      const auto lists = make_sharded<list>();
+      const auto body = [&] {
+        bundle<&list::add> out(lists);
+        for (long i = 0; i < many; ++i)
+          for (rank_t r = 0; r < rank_count(); ++r) out.to(r, i * 100 + rank_me());
+      };
+      if (way == 0) {
+        finish(body);
+        barrier();
+      } else {
+        finish_all(body);
+      }
+      std::vector<long> next_of(static_cast<std::size_t>(rank_count()), 0);
+      for (const long n : lists.here().numbers()) {
+        CHECK_EQUAL(n / 100, next_of[static_cast<std::size_t>(n % 100)]);
+        ++next_of[static_cast<std::size_t>(n % 100)];
+      }
+      for (const long n : next_of) CHECK_EQUAL(n, many);
+      if (way == 1 && many == 5000 && !detail::checked())
+        CHECK(lists.here().calls() <= 40 * rank_count());
+      barrier();
+      lists.destroy();
+    }
+  }
+}
+
+void a_bundle_takes_items_of_any_size() {
+  const auto lists = make_sharded<list>();
+  finish_all([&] {
+    bundle<&list::add_small> small(lists);
+    bundle<&list::add_pairs> pairs(lists);
+    for (long i = 0; i < 1000; ++i) {
+      small.to(next(), {static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(i >> 8), 0});
+      if (i == 500) pairs.flush();
+    }
+    pairs.to(next(), {1000, 0});
+    small.flush();
+  });
+  CHECK(lists.here().numbers() == numbers_to(1001));
+  barrier();
+  lists.destroy();
+}
+
+void a_bundle_belongs_to_its_finish() {
+  const auto lists = make_sharded<list>();
+  CHECK_THROWS(error, finish([&] {
+                 bundle<&list::add> out(lists);
+                 finish([&] {
+                   for (long i = 0; i < 1000; ++i) out.to(next(), i);
+                 });
+               }));
+  // What is gathered when an exception is on its way is handed over, too.
+  barrier();
+  const std::size_t before = lists.here().numbers().size();
+  barrier();
+  CHECK_THROWS(std::domain_error, finish([&] {
+                 bundle<&list::add> out(lists);
+                 out.to(next(), 1L);
+                 throw std::domain_error("enough");
+               }));
+  barrier();
+  CHECK_EQUAL(lists.here().numbers().size(), before + 1);
+  barrier();
+  lists.destroy();
+}
+
+void a_team_has_its_own_bundle() {
+  const team half = team::world().split(rank_me() % 2);
+  const auto lists = make_sharded<list>(half);
+  finish_all(
+      [&] {
+        bundle<&list::add> out(lists);
+        for (rank_t m = 0; m < half.rank_count(); ++m) out.to(half[m], 7L);
+      },
+      half);
+  CHECK_EQUAL(lists.here().numbers().size(), static_cast<std::size_t>(half.rank_count()));
+  barrier(half);
+  lists.destroy();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -178,6 +264,10 @@ int main(int argc, char** argv) {
     check::claim("items may have any size", items_may_have_any_size);
     check::claim("what a method throws ends its batch", what_a_method_throws_ends_its_batch);
     check::claim("its object stays", its_object_stays);
+    check::claim("a bundle hands each item over once", a_bundle_hands_each_item_over_once);
+    check::claim("a bundle takes items of any size", a_bundle_takes_items_of_any_size);
+    check::claim("a bundle belongs to its finish", a_bundle_belongs_to_its_finish);
+    check::claim("a team has its own bundle", a_team_has_its_own_bundle);
     return check::verdict();
   });
 }

@@ -5,6 +5,7 @@
 // and the rest of the bundle runs on another stack (MRPC §3.4: threads are made lazily).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -123,6 +124,20 @@ class bundled_calls {
     run.next = at + stride;
     ::new (static_cast<void*>(at)) payload_type{what, {std::move(arguments)...}};
     return true;
+  }
+  /// The same for many payloads: returns how many there was room for.
+  static std::size_t copy_to_open_run(int to, std::uint64_t object, const std::byte* payloads,
+                                      std::size_t count) {
+    open_run& run = open_runs[to];
+    check_thread();
+    if (run.called != &called || run.next > run.last || run.scope != running_fiber->scope ||
+        run.object != object) {
+      return 0;
+    }
+    count = std::min(count, static_cast<std::size_t>(run.last - run.next) / stride + 1);
+    std::memcpy(run.next, payloads, count * stride);
+    run.next += count * stride;
+    return count;
   }
   /// False when the call has to be sent alone. Suspends while there is no room.
   template <class... B>

@@ -188,7 +188,27 @@ struct checked_method {
     }
     begin_one_way(address, arguments(std::forward<B>(b)...));
   }
-  /// The same, not only while there is room in an open run.
+  /// The same for each of `count` items of a method that takes a batch, which lie as in a batch.
+  static void one_way_each(std::uint64_t address, const std::byte* items, std::size_t count) {
+    using bundled = typename traits::template bundled<T, false>;
+    const int to = owner_of(address);
+    while (count > 0) {
+      std::size_t added = 0;
+      if constexpr (bundled::fits) {
+        if (static_cast<unsigned>(to) < open_run_count && !checked())
+          added = bundled::copy_to_open_run(to, address, items, count);
+      }
+      if (added == 0) {
+        room<arguments> one;
+        std::memcpy(static_cast<void*>(&one.value), items, sizeof(arguments));
+        begin_one_way(address, one.value);
+        added = 1;
+      }
+      items += added * bundled::stride;
+      count -= added;
+    }
+  }
+  /// The same as one_way, not only while there is room in an open run.
   [[gnu::noinline]] static void begin_one_way(std::uint64_t address, arguments a) {
     const code_site site = site_of(__builtin_return_address(0));
     const int owner = owner_of_object(address, name());
