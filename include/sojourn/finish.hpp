@@ -15,6 +15,7 @@
 // began is left anywhere.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 
 #include "sojourn/calls/aggregate.hpp"
@@ -50,8 +51,7 @@ std::exception_ptr failure_of(Body& body) {
 }  // namespace detail
 
 /// Names the innermost finish or finish_all that is open where something runs: what is begun there
-/// is waited for by it. Two are equal when they are of the same one. It means something on its own
-/// rank only, and while something that the finish waits for is still to run there.
+/// is waited for by it. Two are equal when they are of the same one, also on different ranks.
 class finish_scope {
  public:
   /// Of none.
@@ -59,14 +59,15 @@ class finish_scope {
   /// Of what calls this. Never suspends.
   static finish_scope innermost() {
     finish_scope here;
-    here.scope_ = detail::running_fiber != nullptr ? detail::running_fiber->scope : nullptr;
+    if (detail::running_fiber != nullptr && detail::running_fiber->scope != nullptr)
+      here.id_ = static_cast<const detail::scope_view*>(detail::running_fiber->scope)->id;
     return here;
   }
-  constexpr explicit operator bool() const { return scope_ != nullptr; }
+  constexpr explicit operator bool() const { return id_ != 0; }
   friend constexpr bool operator==(finish_scope, finish_scope) = default;
 
  private:
-  void* scope_ = nullptr;
+  std::uint64_t id_ = 0;
 };
 
 /// Calls body() and returns when it and every rpc, rpc_ff, async, then, fork and spawn started

@@ -27,10 +27,9 @@ namespace sojourn::detail {
 namespace {
 
 /// This rank's part of a scope. `id` is a ticket at home, completed when the scope is over.
-struct account {
-  explicit account(ticket_id its_id) : id(its_id), weight(home_of(its_id) == job.me) {}
+struct account : scope_view {
+  explicit account(ticket_id its_id) : scope_view{its_id}, weight(home_of(its_id) == job.me) {}
 
-  ticket_id id;
   scope_weight weight;
   std::uint64_t running = 0;  ///< How many computations of the scope are on this rank.
 };

@@ -383,6 +383,28 @@ void what_is_equal_is_added_up_first() {
   c.destroy_all();
 }
 
+/// More keys than have a place: those that are put out go where they belong, and when that saves
+/// little, all do at once.
+void keys_that_are_put_out_are_counted() {
+  for (const int frequent : {0, 2}) {
+    const auto c = dist_counter<u64>::make();
+    constexpr int many = 150'000;
+    finish_all([&] {
+      for (int i = 0; i < many; ++i)
+        for (int again = 0; again <= frequent; ++again)
+          c.ff_add(static_cast<u64>(i % 30'000) << 20, again + 1);
+    });
+    const long each = 5L * (frequent == 0 ? 1 : 6) * rank_count();
+    for (const auto& [key, times] : c) {
+      CHECK_EQUAL(times, each);
+      CHECK_EQUAL(c.owner(key), rank_me());
+    }
+    CHECK_EQUAL(c.size_all(), 30'000u);
+    CHECK_EQUAL(c.total_all(), each * 30'000);
+    c.destroy_all();
+  }
+}
+
 /// Each finish waits for its own counts, whatever others have begun on the rank.
 void a_finish_waits_for_its_counts() {
   const auto c = dist_counter<u64>::make();
@@ -617,6 +639,7 @@ int main(int argc, char** argv) {
                  a_bundled_update_takes_the_bytes_of_its_key);
     check::claim("a counter counts", a_counter_counts);
     check::claim("what is equal is added up first", what_is_equal_is_added_up_first);
+    check::claim("keys that are put out are counted", keys_that_are_put_out_are_counted);
     check::claim("a finish waits for its counts", a_finish_waits_for_its_counts);
     check::claim("handlers count", handlers_count);
     check::claim("random operations of plain keys", random_operations_of_plain_keys);

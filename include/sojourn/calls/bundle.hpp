@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -33,7 +34,76 @@ struct batch_method<R (C::*)(batch<Item>) noexcept> : batch_method<R (C::*)(batc
 
 }  // namespace detail
 
-/// Gathers one-way calls of a method that takes a batch (batch.hpp), of the objects of a sharded:
+/// One-way calls of a method that takes a batch (batch.hpp), of the objects of a sharded, which are
+/// gathered until flush(), or until there are some hundred bytes of them for a rank. What most
+/// programs want is a `bundle`, below. Those that keep this longer than a block of code call flush()
+/// before this ends, in the finish that waits for the calls: that in which it was made, or that of
+/// begin().
+template <auto Method, class T = typename detail::batch_method<decltype(Method)>::object>
+class gathered_calls {
+  static_assert(detail::takes_batch<decltype(Method)>,
+                "sojourn: a bundle is for a method that takes a batch<Item>, and nothing else");
+  using item = typename detail::batch_method<decltype(Method)>::item;
+  static_assert(alignof(item) <= 8, "sojourn: the items of a bundle are aligned to at most 8 bytes");
+  static constexpr std::size_t stride = batch<item>::stride;
+
+ public:
+  /// Suspends: on a rank that is none of those that made the objects, once. Errors: as sharded::on.
+  explicit gathered_calls(const sharded<T>& objects)
+      : objects_(objects),
+        lanes_(new lane[static_cast<std::size_t>(sojourn::rank_count())]),
+        room_(new std::uint64_t[lane_bytes / 8 * static_cast<std::size_t>(objects.rank_count())]) {
+    auto* first = reinterpret_cast<std::byte*>(room_.get());
+    for (rank_t i = 0; i < objects.rank_count(); ++i, first += lane_bytes)
+      lanes_[static_cast<std::size_t>(objects.rank_of(i))] = {first, first + lane_bytes};
+  }
+
+  /// Calls the method of rank `to`'s object: in eight instructions, unless what was gathered for
+  /// that rank is full now. Requires: that rank is one of those that made the objects. Suspends:
+  /// as flush().
+  [[gnu::always_inline]] inline void to(rank_t to, const item& what) {
+    lane& l = lanes_[static_cast<std::size_t>(to)];
+    ::new (static_cast<void*>(l.next)) item(what);
+    l.next += stride;
+    if (l.next == l.end) [[unlikely]]
+      hand_over(to);
+  }
+  /// From now on another finish waits for the calls. Requires: nothing is gathered.
+  void begin(finish_scope scope) { scope_ = scope; }
+  /// Hands all that was gathered to the runtime, as ff does, in bundles where calls are bundled.
+  /// Suspends: when the way to a rank is full. Errors: rank_lost; sojourn::error in another finish.
+  void flush() {
+    for (rank_t i = 0; i < objects_.rank_count(); ++i) hand_over(objects_.rank_of(i));
+  }
+
+ private:
+  static constexpr std::size_t lane_bytes = (stride < 512 ? 512 / stride : 1) * stride;
+
+  /// What was gathered for a rank, and the end of the room for it, which is never reached.
+  struct lane {
+    std::byte* next = nullptr;
+    std::byte* end = nullptr;
+  };
+
+  [[gnu::noinline]] void hand_over(rank_t to) {
+    if (finish_scope::innermost() != scope_) detail::refuse_bundle_in_other_finish();
+    lane& l = lanes_[static_cast<std::size_t>(to)];
+    // A copy, because the call below may wait, and other fibers gather more meanwhile.
+    alignas(8) std::byte gathered[lane_bytes];
+    const auto bytes = static_cast<std::size_t>(l.next - (l.end - lane_bytes));
+    l.next -= bytes;
+    std::memcpy(gathered, l.next, bytes);
+    detail::checked_method<Method, T, item>::one_way_each(objects_.on(to).address(), gathered,
+                                                          bytes / stride);
+  }
+
+  const sharded<T> objects_;
+  finish_scope scope_ = finish_scope::innermost();
+  const std::unique_ptr<lane[]> lanes_;  ///< Of each rank of the job.
+  const std::unique_ptr<std::uint64_t[]> room_;
+};
+
+/// Gathers one-way calls in a block of code:
 ///
 ///     finish_all([&] {
 ///       bundle<&part::add> adds(parts);
@@ -41,35 +111,19 @@ struct batch_method<R (C::*)(batch<Item>) noexcept> : batch_method<R (C::*)(batc
 ///     });
 ///
 /// is what parts.on(owner_of(key)).ff<&part::add>(key) in the loop would be, but to() takes eight
-/// instructions. What it has gathered for a rank, up to 512 bytes, it hands to the runtime when
-/// that is full, at flush(), and when it ends; so those calls have no order with others of this
-/// rank. Such an object belongs to the fiber that made it, which stays on its rank, and to the
-/// finish in which it was made.
+/// instructions, and these calls have no order with others of this rank. The calls are handed over
+/// when there are enough of them for a rank, at flush(), and when this ends. It belongs to the
+/// fiber that made it, which stays on its rank, and to the finish in which it was made. Errors:
+/// sojourn::error when it is used in another finish, as far as that is noticed.
 template <auto Method, class T = typename detail::batch_method<decltype(Method)>::object>
 class bundle {
-  static_assert(detail::takes_batch<decltype(Method)>,
-                "sojourn: a bundle is for a method that takes a batch<Item>, and nothing else");
   using item = typename detail::batch_method<decltype(Method)>::item;
-  static constexpr std::size_t stride = batch<item>::stride;
 
  public:
-  /// Suspends: on a rank that is none of those that made the objects, once. Errors: as
-  /// sharded::on.
-  explicit bundle(const sharded<T>& objects)
-      : objects_(objects),
-        scope_(finish_scope::innermost()),
-        lanes_(new lane[static_cast<std::size_t>(sojourn::rank_count())]),
-        room_(static_cast<std::byte*>(::operator new(lane_bytes * rooms(), alignment))) {
-    for (rank_t i = 0; i < objects.rank_count(); ++i) {
-      const rank_t to = objects.rank_of(i);
-      std::byte* const first = room_ + lane_bytes * static_cast<std::size_t>(i);
-      lanes_[static_cast<std::size_t>(to)] = {first, first + in_a_lane * stride};
-    }
-  }
+  explicit bundle(const sharded<T>& objects) : calls_(objects) {}
   /// Hands over what is left. Suspends, and throws: as flush(). (While another exception is on its
   /// way, it drops its own.)
   ~bundle() noexcept(false) {
-    const room_guard last{room_};
     if (std::uncaught_exceptions() == exceptions_) {
       flush();
       return;
@@ -82,56 +136,13 @@ class bundle {
   bundle(const bundle&) = delete;
   bundle& operator=(const bundle&) = delete;
 
-  /// Calls the method of rank `to`'s object. Requires: that rank is one of those that made the
-  /// objects. Suspends: when what was gathered for that rank is full, and so is the way there.
-  [[gnu::always_inline]] inline void to(rank_t to, const item& what) {
-    lane& l = lanes_[static_cast<std::size_t>(to)];
-    std::byte* const at = l.next;
-    ::new (static_cast<void*>(at)) item(what);
-    l.next = at + stride;
-    if (l.next == l.end) [[unlikely]]
-      hand_over(to);
-  }
-  /// Hands all that was gathered to the runtime. Suspends: when the way to a rank is full. Errors:
-  /// rank_lost.
-  void flush() {
-    for (rank_t i = 0; i < objects_.rank_count(); ++i) hand_over(objects_.rank_of(i));
-  }
+  /// As gathered_calls.
+  [[gnu::always_inline]] inline void to(rank_t to, const item& what) { calls_.to(to, what); }
+  void flush() { calls_.flush(); }
 
  private:
-  static constexpr std::size_t in_a_lane = stride < 512 ? 512 / stride : 1;
-  static constexpr std::size_t lane_bytes = in_a_lane * stride;
-  static constexpr std::align_val_t alignment{alignof(item) > 8 ? alignof(item) : 8};
-  static_assert(alignof(item) <= 8, "sojourn: the items of a bundle are aligned to at most 8 bytes");
-
-  /// What was gathered for a rank. Its last place is filled just before it is handed over.
-  struct lane {
-    std::byte* next = nullptr;
-    std::byte* end = nullptr;
-  };
-  struct room_guard {
-    std::byte* room;
-    ~room_guard() { ::operator delete(room, alignment); }
-  };
-  std::size_t rooms() const { return static_cast<std::size_t>(objects_.rank_count()); }
-
-  [[gnu::noinline]] void hand_over(rank_t to) {
-    if (finish_scope::innermost() != scope_) detail::refuse_bundle_in_other_finish();
-    lane& l = lanes_[static_cast<std::size_t>(to)];
-    // A copy: while the call below waits, other fibers may use this bundle, although none should.
-    alignas(8) std::byte gathered[lane_bytes];
-    const auto bytes = static_cast<std::size_t>(l.next - (l.end - lane_bytes));
-    l.next -= bytes;
-    std::memcpy(gathered, l.next, bytes);
-    detail::checked_method<Method, T, item>::one_way_each(objects_.on(to).address(), gathered,
-                                                          bytes / stride);
-  }
-
   const detail::stays_here stays_;
-  const sharded<T> objects_;
-  const finish_scope scope_;
-  const std::unique_ptr<lane[]> lanes_;
-  std::byte* const room_;
+  gathered_calls<Method, T> calls_;
   const int exceptions_ = std::uncaught_exceptions();
 };
 

@@ -13,10 +13,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "sojourn/activate.hpp"
+#include "sojourn/calls/bundle.hpp"
 #include "sojourn/collectives.hpp"
 #include "sojourn/containers/hash_table.hpp"
 #include "sojourn/containers/items.hpp"
@@ -32,7 +35,8 @@ namespace sojourn {
 
 namespace containers {
 
-/// Counts that wait to be sent, two for each of some hashes. All of them belong to one finish scope. A cache that is rarely of use is left alone for a while.
+/// Counts that wait to be sent, two for each of some hashes. A cache that is rarely of use is left
+/// alone for a while.
 template <class K>
 class count_cache {
  public:
@@ -40,18 +44,10 @@ class count_cache {
     K key{};
     long times = 0;  ///< 0: there is none.
   };
-  enum class outcome : std::uint8_t {
-    added,
-    took_place,  ///< Of another key, whose count is to be sent.
-    left_out,    ///< The count is to be sent.
-  };
-
-  /// Adds a count, or says what is to be sent instead, in `key` and `times`.
-  outcome add(K& key, std::uint64_t hash, long& times) {
-    if (pause_ > 0) [[likely]] {
-      --pause_;
-      return outcome::left_out;
-    }
+  bool is_paused() { return pause_ > 0 && pause_-- > 0; }
+  /// Adds a count. False when `key` and `times` are to be sent: those of another key now, which has
+  /// made room.
+  bool adds(K& key, std::uint64_t hash, long& times) {
     if (counts_.empty()) counts_.resize(places);
     if (++asked_ == trial) judge();
     // Two places for each hash, so that two frequent keys do not put each other out.
@@ -59,28 +55,25 @@ class count_cache {
     for (count* place = two; place != two + 2; ++place) {
       if (place->times == 0) {
         *place = {std::move(key), times};
-        return outcome::added;
+        return true;
       }
       if (place->key == key) {
         place->times += times;
         ++useful_;
-        return outcome::added;
+        return true;
       }
     }
     count& rarer = two[two[0].times < two[1].times ? 0 : 1];
     std::swap(rarer.key, key);
     std::swap(rarer.times, times);
-    return outcome::took_place;
+    return false;
   }
 
-  finish_scope scope;  ///< Of the counts; of none when there are none.
-  /// Takes all counts away.
-  std::vector<count> take() {
-    scope = finish_scope();
-    return std::exchange(counts_, {});
-  }
-  void give_back(std::vector<count>&& emptied) {
-    if (counts_.empty()) counts_ = std::move(emptied);
+  /// Calls send(key, times) for each count, which is forgotten.
+  template <class Send>
+  void empty(Send send) {
+    for (count& c : counts_)
+      if (c.times != 0) send(c.key, std::exchange(c.times, 0));
   }
 
  private:
@@ -101,12 +94,19 @@ class count_cache {
   unsigned pause_ = 0;
 };
 
+template <class K, class Hash>
+struct unsent_counts;
+
 /// One rank's part of a dist_counter: the counts of its keys, and what this rank has counted of all
 /// keys and not sent.
 template <class K, class Hash>
 class counter_part {
  public:
   using table = hash_table<K, long, Hash>;
+  using unsent_type = unsent_counts<K, Hash>;
+
+  counter_part();
+  ~counter_part();
 
   long count(const K& key) const {
     const auto* const element = counts.find(key);
@@ -132,8 +132,41 @@ class counter_part {
   }
 
   table counts;
-  count_cache<K> unsent;
+  std::unique_ptr<unsent_type> unsent;  ///< While there may be some.
+  std::unique_ptr<unsent_type> spare;   ///< To be used next.
 };
+
+/// Keys to whose counts 1 is to be added, where they go as bytes.
+template <class Part, bool AreGathered>
+struct keys_of_ones {
+  struct type {
+    explicit type(const sharded<Part>&) {}
+    void begin(finish_scope) {}
+    void flush() {}
+  };
+};
+template <class Part>
+struct keys_of_ones<Part, true> {
+  using type = gathered_calls<&Part::add_ones, Part>;
+};
+
+/// What a rank has counted and not sent, in one finish.
+template <class K, class Hash>
+struct unsent_counts {
+  using part = counter_part<K, Hash>;
+  static constexpr bool are_gathered = is_plain_item<K, long>;
+
+  explicit unsent_counts(const sharded<part>& parts) : ones(parts) {}
+
+  finish_scope scope;
+  count_cache<K> cache;
+  typename keys_of_ones<part, are_gathered>::type ones;
+};
+
+template <class K, class Hash>
+counter_part<K, Hash>::counter_part() = default;
+template <class K, class Hash>
+counter_part<K, Hash>::~counter_part() = default;
 
 }  // namespace containers
 
@@ -144,6 +177,7 @@ class counter_part {
 template <class K, class Hash = std::hash<K>>
 class dist_counter {
   using part = containers::counter_part<K, Hash>;
+  using unsent_type = typename part::unsent_type;
 
  public:
   using value_type = std::pair<const K, long>;
@@ -165,18 +199,22 @@ class dist_counter {
   rank_t owner(const K& key) const { return containers::rank_of_key<Hash>(parts_, key); }
 
   /// Adds to the count of a key, which begins at 0. Sends and goes on.
-  void ff_add(K key, long times = 1) const {
-    auto& unsent = parts_.here().unsent;
+  [[gnu::always_inline]] inline void ff_add(K key, long times = 1) const {
+    part& mine = parts_.here();
+    unsent_type* unsent = mine.unsent.get();
     const finish_scope scope = finish_scope::innermost();
-    if (scope && (!unsent.scope || unsent.scope == scope)) {
-      using outcome = typename containers::count_cache<K>::outcome;
-      const outcome done = unsent.add(key, part::table::hash_of(key), times);
-      if (done != outcome::left_out && !unsent.scope) {
-        // The finish waits for the thread, which runs when this rank has nothing else to do.
-        unsent.scope = scope;
-        spawn(send_unsent, *this).detach();
-      }
-      if (done == outcome::added) return;
+    if (unsent == nullptr || unsent->scope != scope) [[unlikely]] {
+      if (!can_begin(mine, scope)) return send(key, times);
+      unsent = mine.unsent.get();
+    }
+    std::uint64_t hash = part::table::hash_of(key);
+    if (!unsent->cache.is_paused()) {
+      if (unsent->cache.adds(key, hash, times)) return;
+      hash = part::table::hash_of(key);  // another key now
+    }
+    if constexpr (unsent_type::are_gathered) {
+      if (times == 1) [[likely]]
+        return unsent->ones.to(containers::rank_of_hash(parts_, hash), key);
     }
     send(key, times);
   }
@@ -254,18 +292,29 @@ class dist_counter {
     }
   }
 
-  /// Other fibers of this rank count meanwhile.
+  /// True when counts of this finish can be kept back: another one has none here. The finish waits
+  /// for a thread, which sends them when this rank has nothing else to do.
+  [[gnu::noinline]] bool can_begin(part& mine, finish_scope scope) const {
+    if (!scope || mine.unsent != nullptr) return false;
+    mine.unsent = std::exchange(mine.spare, nullptr);
+    if (mine.unsent == nullptr) mine.unsent = std::make_unique<unsent_type>(parts_);
+    mine.unsent->scope = scope;
+    mine.unsent->ones.begin(scope);
+    spawn(send_unsent, *this).detach();
+    return true;
+  }
   static void send_unsent(dist_counter counter) {
     const stay here;
-    auto& unsent = counter.parts_.here().unsent;
-    auto counts = unsent.take();
+    part& mine = counter.parts_.here();
+    // Others count meanwhile, perhaps in another finish: not in these.
+    std::unique_ptr<unsent_type> unsent = std::move(mine.unsent);
     try {
-      for (auto& count : counts)
-        if (count.times != 0) counter.send(count.key, std::exchange(count.times, 0));
-      unsent.give_back(std::move(counts));
+      unsent->cache.empty([&](const K& key, long times) { counter.send(key, times); });
+      unsent->ones.flush();
     } catch (const rank_lost&) {
-      // which the finish reports
+      return;  // which the finish reports
     }
+    mine.spare = std::move(unsent);
   }
 
   sharded<part> parts_;

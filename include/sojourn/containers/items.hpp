@@ -54,12 +54,16 @@ void with_look_ahead(const Table& table, batch<Item> items, KeyOf key_of, Handle
   }
 }
 
+/// The rank that the upper half of a hash chooses.
+template <class T>
+[[gnu::always_inline]] inline rank_t rank_of_hash(const sharded<T>& parts, std::uint64_t hash) {
+  const auto members = static_cast<std::uint64_t>(parts.rank_count());
+  return parts.rank_of(static_cast<rank_t>((hash >> 32) * members >> 32));
+}
 /// The rank of a key: keys for which Place gives the same number are on one rank.
 template <class Place, class K, class T>
 [[gnu::always_inline]] inline rank_t rank_of_key(const sharded<T>& parts, const K& key) {
-  const auto members = static_cast<std::uint64_t>(parts.rank_count());
-  const std::uint64_t upper = spread_bits(static_cast<std::uint64_t>(Place()(key))) >> 32;
-  return parts.rank_of(static_cast<rank_t>(upper * members >> 32));
+  return rank_of_hash(parts, spread_bits(static_cast<std::uint64_t>(Place()(key))));
 }
 
 /// What a program passes to be called at an element.

@@ -101,9 +101,13 @@ inline void set_method_depth(std::uint32_t depth) {
   counts.methods = (counts.methods & ~method_guard::depth_mask) | depth;
 }
 
+/// The part of a finish scope's account on this rank that calls look at.
+struct scope_view {
+  std::uint64_t id;  ///< The same on all ranks, and not used again.
+};
 /// The part of a fiber's descriptor that calls look at; the scheduler knows the rest.
 struct fiber_view {
-  void* scope = nullptr;  ///< Finish scope it counts in.
+  void* scope = nullptr;  ///< Finish scope it counts in: its scope_view.
 };
 /// The running fiber; null on the scheduler's own stack, and in every thread but the rank's.
 /// (Thread-local for the sake of those: one thread runs all fibers of a rank, and the memory of its
