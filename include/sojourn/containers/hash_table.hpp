@@ -2,17 +2,18 @@
 // The hash table of one rank, of which the distributed containers are made.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iterator>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "sojourn/containers/large_pages.hpp"
 #include "sojourn/errors.hpp"
 
 namespace sojourn::containers {
@@ -43,7 +44,7 @@ class hash_table {
   ~hash_table() {
     clear();
     for (unsigned chunk = 0; chunk < chunks_.size(); ++chunk)
-      std::allocator<value_type>().deallocate(chunks_[chunk], elements_in(chunk));
+      large_page_allocator<value_type>().deallocate(chunks_[chunk], elements_in(chunk));
   }
 
   static std::uint64_t hash_of(const K& key) { return spread_bits(Hash()(key)); }
@@ -107,12 +108,13 @@ class hash_table {
     count_ = 0;
   }
 
-  /// Have the memory fetched in which find() looks first, and, some time later, second.
-  void prefetch(std::uint64_t hash) const {
+  /// Have the memory fetched in which find() looks first, and, some time later, second. (Inlined,
+  /// because gcc leaves out calls of functions that only prefetch.)
+  [[gnu::always_inline]] inline void prefetch(std::uint64_t hash) const {
     if (!places_.empty())
       __builtin_prefetch(&places_[static_cast<std::uint32_t>(hash) & mask()]);
   }
-  void prefetch_element(std::uint64_t hash) const {
+  [[gnu::always_inline]] inline void prefetch_element(std::uint64_t hash) const {
     if (places_.empty()) return;
     const place& p = places_[static_cast<std::uint32_t>(hash) & mask()];
     if (p.number != 0) __builtin_prefetch(element_at(p.number - 1), 1);
@@ -177,6 +179,7 @@ class hash_table {
     std::uint32_t tag;     ///< The lower half of the hash.
     std::uint32_t number;  ///< Of the element, plus 1; 0: the place is free.
   };
+  using places = std::vector<place, large_page_allocator<place>>;
   static constexpr std::size_t fewest_places = 16;
   static constexpr std::uint32_t in_first_chunk = 8;  ///< A power of two.
 
@@ -203,7 +206,7 @@ class hash_table {
     const unsigned chunk = chunk_of(std::uint64_t{end_} + in_first_chunk);
     if (chunk == chunks_.size()) {
       chunks_.reserve(chunks_.size() + 1);
-      chunks_.push_back(std::allocator<value_type>().allocate(elements_in(chunk)));
+      chunks_.push_back(large_page_allocator<value_type>().allocate(elements_in(chunk)));
     }
     if (end_ / 64 == there_.size()) there_.push_back(0);
     return end_;
@@ -229,7 +232,7 @@ class hash_table {
     places_[at] = {tag, number};
   }
   void grow() {
-    std::vector<place> before(std::max(fewest_places, places_.size() * 2), place{0, 0});
+    places before(std::max(fewest_places, places_.size() * 2), place{0, 0});
     before.swap(places_);
     for (const place& p : before)
       if (p.number != 0) put(p.tag, p.number);
@@ -246,7 +249,7 @@ class hash_table {
     places_[gap] = {0, 0};
   }
 
-  std::vector<place> places_;  ///< As many as a power of two.
+  places places_;  ///< As many as a power of two.
   std::vector<value_type*> chunks_;
   std::vector<std::uint64_t> there_;  ///< A bit for each number below end_: there is an element.
   std::vector<std::uint32_t> gaps_;   ///< Numbers below end_ without an element.
