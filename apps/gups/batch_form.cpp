@@ -7,7 +7,8 @@ namespace {
 /// This rank's words.
 class part {
  public:
-  part(const settings& chosen, int rank) : words_(new_table(chosen, rank)), mask_(words_.size() - 1) {}
+  part(const settings& chosen, int rank)
+      : words_(new_table(chosen, rank)), mask_(words_.size() - 1) {}
 
   void apply(sojourn::batch<std::uint64_t> updates) {
     std::uint64_t* const words = words_.data();

@@ -21,7 +21,8 @@ struct result {
 /// not. Collective. Suspends.
 result run_rpc(const settings& chosen, bool bundled);
 
-/// The same, bundled, of a method that takes many updates at once (batch.hpp). Collective. Suspends.
+/// The same, bundled, of a method that takes many updates at once (batch.hpp). Collective.
+/// Suspends.
 result run_batch(const settings& chosen);
 
 /// An atomic exclusive-or for each update: an instruction where the word is in reach, bundled calls

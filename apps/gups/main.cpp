@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
       "Random updates of a table that is spread over the ranks (GUPS, RandomAccess): each rank\n"
       "xors numbers of a random stream into the words that they name. --form says how: rpc, a\n"
       "call for each, many in one message; batch, a method that gets many of them at once; plain,\n"
-      "each in a message of its own; onesided, an atomic operation for each. gups_mpi is the same for MPI. Every run is checked: the same\n"
+      "each in a message of its own; onesided, an atomic operation for each. gups_mpi is the same "
+      "for MPI. Every run is checked: the same\n"
       "updates once more, in one loop, give the first table.",
       "gups");
   apps::gups::settings chosen;

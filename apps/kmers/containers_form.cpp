@@ -79,8 +79,7 @@ unitig walk(Map map, kmer from, std::uint64_t most, via how) {
     if (!e) break;
     const unsigned base = name == word ? only_base(e->after) : only_base(e->before);
     if (base == no_base) break;
-    found.last =
-        (word << 2 | (name == word ? base : complement(base))) & mask_of(walked_k);
+    found.last = (word << 2 | (name == word ? base : complement(base))) & mask_of(walked_k);
     ++found.steps;
   }
   return found;
@@ -101,14 +100,12 @@ walk_result run_walk_by(const settings& chosen, const walk_settings& walks,
   sojourn::par_for(
       std::uint64_t{0}, walks.walks,
       [&](std::uint64_t i) {
-        const std::uint64_t begin =
-            mix64(i * static_cast<std::uint64_t>(sojourn::rank_count()) +
-                  static_cast<std::uint64_t>(sojourn::rank_me())) %
-            places;
+        const std::uint64_t begin = mix64(i * static_cast<std::uint64_t>(sojourn::rank_count()) +
+                                          static_cast<std::uint64_t>(sojourn::rank_me())) %
+                                    places;
         kmer word = 0;
         for (std::uint64_t j = 0; j < chosen.k; ++j) word = word << 2 | genome[begin + j];
-        const unitig found =
-            sojourn::activate(walk<map_type>, map, word, walks.steps, walks.how);
+        const unitig found = sojourn::activate(walk<map_type>, map, word, walks.steps, walks.how);
         // The genome itself says where so many steps lead.
         const std::uint64_t end = begin + found.steps;
         if (end >= places) {

@@ -34,8 +34,8 @@ struct walk_result {
   double seconds = 0;
   sojourn::counters spent;
 };
-/// Builds the map, and then walks from k-mers of the genome to the one that follows, as long as only
-/// one does. Collective. Suspends. Errors: refusal when a walk leaves the genome.
+/// Builds the map, and then walks from k-mers of the genome to the one that follows, as long as
+/// only one does. Collective. Suspends. Errors: refusal when a walk leaves the genome.
 walk_result run_walk(const settings& chosen, const walk_settings& walks,
                      const std::vector<std::uint8_t>& genome);
 

@@ -23,7 +23,8 @@ nlohmann::ordered_json with_messages(nlohmann::ordered_json figures,
 int main(int argc, char** argv) {
   apps::command_line options(
       "Counts the words of k bases in the reads of a random genome. --form says how: counter, a\n"
-      "dist_counter; map, a dist_map that also has what comes before and after a word; walk, walks\n"
+      "dist_counter; map, a dist_map that also has what comes before and after a word; walk, "
+      "walks\n"
       "from word to word in such a map. kmers_mpi counts by hand for MPI. Every run is checked:\n"
       "against std::unordered_map, and walks against the genome.",
       "kmers");
@@ -52,12 +53,12 @@ int main(int argc, char** argv) {
     if (form == "walk") {
       const walk_result r = run_walk(chosen, walks, genome);
       const double ns = r.seconds * 1e9 * ranks / static_cast<double>(r.steps);
-      apps::say(json.readable(),
-                fmt::format("kmers, walks via {} by {}: {} steps on {} ranks; all on the genome\n"
-                            "{:.3f} ms, {:.1f} ns a step of a rank, {:.3f} messages a step\n",
-                            apps::name_of(walks.how), place, r.steps, ranks, r.seconds * 1e3, ns,
-                            static_cast<double>(r.spent.messages()) /
-                                static_cast<double>(r.steps)));
+      apps::say(
+          json.readable(),
+          fmt::format("kmers, walks via {} by {}: {} steps on {} ranks; all on the genome\n"
+                      "{:.3f} ms, {:.1f} ns a step of a rank, {:.3f} messages a step\n",
+                      apps::name_of(walks.how), place, r.steps, ranks, r.seconds * 1e3, ns,
+                      static_cast<double>(r.spent.messages()) / static_cast<double>(r.steps)));
       json.write(with_messages({{"form", form},
                                 {"via", apps::name_of(walks.how)},
                                 {"place", place},
@@ -69,12 +70,12 @@ int main(int argc, char** argv) {
     }
     const result r = form == "map" ? run_map(chosen, genome) : run_counter(chosen, genome);
     double seconds_alone = 0;
-    const bool wrong = sojourn::rank_me() == 0 &&
-                       r.all != count_alone(chosen, genome, ranks, seconds_alone);
+    const bool wrong =
+        sojourn::rank_me() == 0 && r.all != count_alone(chosen, genome, ranks, seconds_alone);
     if (sojourn::broadcast(wrong)) throw apps::refusal(1, "std::unordered_map counts otherwise");
     apps::say(json.readable(), report_text(chosen, form, ranks, r.seconds, r.all));
-    json.write(with_messages(report_json(chosen, form, ranks, r.seconds, seconds_alone, r.all),
-                             r.spent));
+    json.write(
+        with_messages(report_json(chosen, form, ranks, r.seconds, seconds_alone, r.all), r.spent));
     return 0;
   });
 }

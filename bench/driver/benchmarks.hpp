@@ -108,6 +108,9 @@ void bench_net(report& result, const installation& here, const settings& chosen,
 /// 5 and Figures 2 and 3 of Hsieh, Wang and Weihl.
 void bench_policies(report& result, const installation& here, const settings& chosen);
 
+/// Containers: k-mers counted and keys inserted beside MPI by hand; bundles; walks that migrate.
+void bench_containers(report& result, const installation& here, const settings& chosen);
+
 /// Random updates and reads of a table, aggregated and not: GUPS and indexgather.
 void bench_gups(report& result, const installation& here, const settings& chosen);
 

@@ -67,6 +67,7 @@ void run_benchmark(const std::string& name, report& result, const installation& 
   if (name == "net" || name == "all") bench_net(result, here, complete, of_net);
   if (name == "policies" || name == "all") bench_policies(result, here, complete);
   if (name == "gups" || name == "all") bench_gups(result, here, complete);
+  if (name == "containers" || name == "all") bench_containers(result, here, complete);
   for (const std::string& application : application_names()) {
     if (name == application || name == "all") {
       bench_application(result, here, complete, application);
@@ -137,7 +138,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> names{"ping",    "migrate", "calls",    "threads",     "hybrid",
                                  "rpc",     "am",      "onesided", "collectives", "load",
                                  "scaling", "start",   "uts",      "phold",       "shared",
-                                 "net",     "gups",    "policies", "checked"};
+                                 "net",     "gups",    "policies", "containers",  "checked"};
   for (const auto& applications : {bench::application_names(), bench::execution_names()}) {
     names.insert(names.end(), applications.begin(), applications.end());
   }

@@ -47,6 +47,15 @@ int main(int argc, char** argv) {
     finish_all([&] {
       for (unsigned bin = 0; bin < 100'000; ++bin) small.ff<&histogram::add>(bin);
     });
+    const auto table = make_sharded<table_part>();
+    const rank_t next = (rank_me() + 1) % rank_count();
+    finish_all([&] {
+      for (unsigned i = 0; i < 100'000; ++i) table.on(next).ff<&table_part::add>(i * 2654435761u);
+    });
+    finish_all([&] {
+      bundle<&table_part::add> adds(table);
+      for (unsigned i = 0; i < 100'000; ++i) adds.to(next, i * 2654435761u);
+    });
     barrier();  // also the other ranks' calls have been made
     long mine = 0;
     for (long n : bins) mine += n;

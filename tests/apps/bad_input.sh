@@ -87,7 +87,7 @@ for program in btree tour counting_network; do
   refuses 2 "--requesters" "$bin/$program" --requesters 0
   refuses 2 "--requesters" "$bin/$program" --requesters -3
 done
-for program in btree tour counting_network uts phold em3d water fft lu gups indexgather sor em3d_flow mdforce \
+for program in btree tour counting_network uts phold em3d water fft lu gups indexgather kmers sor em3d_flow mdforce \
   hot_table chains counters phases graph_walk hash_join; do
   refuses 2 "--frobnicate" "$bin/$program" --frobnicate
   refuses 2 "superfluous" "$bin/$program" superfluous
@@ -138,6 +138,10 @@ refuses 2 "--nodes" "$bin/em3d_flow" --nodes 1
 refuses 2 "--remote" "$bin/em3d_flow" --remote 101
 refuses 2 "--degree" "$bin/em3d_flow" --degree 0
 refuses 2 "--steps" "$bin/em3d_flow" --steps 0
+refuses 2 "--k" "$bin/kmers" --k 30
+refuses 2 "--k" "$bin/kmers" --k 33
+refuses 2 "--form walk needs" "$bin/kmers" --form walk --random-keys 5
+refuses 2 "--bases" "$bin/kmers" --bases 99
 for program in gups indexgather; do
   refuses 2 "--form" "$bin/$program" --form mpi
   refuses 2 "--log2" "$bin/$program" --log2 99

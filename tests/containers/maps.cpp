@@ -220,7 +220,8 @@ void one_way_operations_of_plain_keys() {
   one_way_operations<u64>([](int i) { return static_cast<u64>(i) << 32; });
 }
 void one_way_operations_of_strings() {
-  one_way_operations<std::string>([](int i) { return std::string(i % 40, 'x') + std::to_string(i); });
+  one_way_operations<std::string>(
+      [](int i) { return std::string(i % 40, 'x') + std::to_string(i); });
 }
 
 /// A visit may wait, and go on to other keys.
@@ -238,8 +239,7 @@ void visits_may_wait_and_send() {
             if (!a.find(k + 1).has_value()) a.insert(k + 1, {});
             CHECK_EQUAL(same.back(), n);
             if (n > 0)
-              a.ff_visit(
-                  k + 1, [](std::vector<long>& v, int x) { v.push_back(x); }, n - 1);
+              a.ff_visit(k + 1, [](std::vector<long>& v, int x) { v.push_back(x); }, n - 1);
             (void)self;
           };
           go_on(go_on, key, seen, all, left);
@@ -289,12 +289,11 @@ void keys_lie_where_their_place_says_and_walks_migrate() {
 void an_exception_reaches_who_waits() {
   const auto m = dist_map<long, long>::make();
   CHECK_THROWS(std::domain_error, (void)m.visit(5L, [](long& v) -> long {
-                 throw std::domain_error(std::to_string(v));
-               }));
+    throw std::domain_error(std::to_string(v));
+  }));
   barrier();
   CHECK_THROWS(std::domain_error, finish_all([&] {
-                 if (rank_me() == 0)
-                   m.ff_update(5L, [](long&) { throw std::domain_error("5"); });
+                 if (rank_me() == 0) m.ff_update(5L, [](long&) { throw std::domain_error("5"); });
                }));
   CHECK_THROWS(std::domain_error, finish_all([&] {
                  if (rank_me() == 0)
@@ -321,8 +320,8 @@ void a_team_has_its_own_map() {
   }
   barrier();
   // The name travels to ranks that are no members.
-  const long seen = rpc(next(), [](dist_map<long, long> of) { return of.find(30).value_or(0); }, m)
-                        .get();
+  const long seen =
+      rpc(next(), [](dist_map<long, long> of) { return of.find(30).value_or(0); }, m).get();
   CHECK_EQUAL(seen, half.rank_count());
   barrier();
   m.destroy_all();
@@ -448,14 +447,13 @@ void handlers_count() {
   const counter c = counter::make();
   finish_all([&] {
     for (int i = 0; i < 200; ++i)
-      rpc_ff(
-          (rank_me() + i) % rank_count(),
-          [](counter of, long key) {
-            of.ff_add(key);
-            if (key % 3 == 0) yield();
-            of.ff_add(key + 1000);
-          },
-          c, static_cast<long>(i % 10));
+      rpc_ff((rank_me() + i) % rank_count(),
+             [](counter of, long key) {
+               of.ff_add(key);
+               if (key % 3 == 0) yield();
+               of.ff_add(key + 1000);
+             },
+             c, static_cast<long>(i % 10));
   });
   for (long key = 0; key < 10; ++key) {
     CHECK_EQUAL(c.count(key), 20L * rank_count());
@@ -485,13 +483,26 @@ std::vector<operation> operations_of(rank_t rank, int round) {
     const u64 key = random() % range;
     const long by = static_cast<long>(random() % 100) - 20;
     switch (random() % 10) {
-      case 0: all.push_back({what::visit, 3 * key, by}); break;
-      case 1: all.push_back({what::present, 3 * key, by}); break;
-      case 2: all.push_back({what::insert, 3 * key + 1, by}); break;
-      case 3: all.push_back({what::erase, 3 * key + 1 + static_cast<u64>(round % 2), 0}); break;
-      case 4: all.push_back({what::count, key, by}); break;
-      case 5: all.push_back({i % 20 == 0 ? what::wait : what::update, 3 * key, by}); break;
-      default: all.push_back({what::update, 3 * key, by});
+      case 0:
+        all.push_back({what::visit, 3 * key, by});
+        break;
+      case 1:
+        all.push_back({what::present, 3 * key, by});
+        break;
+      case 2:
+        all.push_back({what::insert, 3 * key + 1, by});
+        break;
+      case 3:
+        all.push_back({what::erase, 3 * key + 1 + static_cast<u64>(round % 2), 0});
+        break;
+      case 4:
+        all.push_back({what::count, key, by});
+        break;
+      case 5:
+        all.push_back({i % 20 == 0 ? what::wait : what::update, 3 * key, by});
+        break;
+      default:
+        all.push_back({what::update, 3 * key, by});
     }
   }
   return all;
@@ -531,7 +542,9 @@ void random_operations(const kind_of_map<K, V>& kind) {
         switch (o.kind) {
           case what::update:
           case what::visit:
-          case what::wait: model[o.key] += o.by; break;
+          case what::wait:
+            model[o.key] += o.by;
+            break;
           case what::present:
             if (before.contains(o.key)) model[o.key] += o.by;
             break;
@@ -541,14 +554,18 @@ void random_operations(const kind_of_map<K, V>& kind) {
           case what::erase:
             if (erases(o, round)) model.erase(o.key - 1);
             break;
-          case what::count: counted[o.key] += o.by; break;
+          case what::count:
+            counted[o.key] += o.by;
+            break;
         }
       }
     const auto go = [&] {
       for (const operation& o : operations_of(rank_me(), round)) {
         const K key = kind.key(o.key);
         switch (o.kind) {
-          case what::update: m.ff_update(key, plus_in_place(), o.by); break;
+          case what::update:
+            m.ff_update(key, plus_in_place(), o.by);
+            break;
           case what::visit:
             m.ff_visit(
                 key,
@@ -571,7 +588,9 @@ void random_operations(const kind_of_map<K, V>& kind) {
           case what::erase:
             if (erases(o, round)) m.ff_erase(kind.key(o.key - 1));
             break;
-          case what::count: c.ff_add(key, o.by); break;
+          case what::count:
+            c.ff_add(key, o.by);
+            break;
         }
       }
     };
@@ -619,7 +638,8 @@ void random_operations_of_strings() {
 
 int main(int argc, char** argv) {
   return run(argc, argv, [=] {
-    if (const char* text = std::getenv("SOJOURN_TEST_SEED")) seed = std::strtoull(text, nullptr, 10);
+    if (const char* text = std::getenv("SOJOURN_TEST_SEED"))
+      seed = std::strtoull(text, nullptr, 10);
     if (argc == 3 && std::string_view(argv[1]) == "--operations") operations = std::atoi(argv[2]);
     check::claim("a table agrees with a model", a_table_agrees_with_a_model<std::hash<u64>>);
     check::claim("a table of equal hashes agrees", a_table_agrees_with_a_model<crowded_hash>);

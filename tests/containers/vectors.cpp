@@ -97,8 +97,8 @@ void updates_and_visits() {
     CHECK_EQUAL(v.here(i), 2 * rank_count() * (i + 1 < size ? 13 : 3));
   barrier();
   if (rank_me() == 0) {
-    CHECK_EQUAL(v.visit(3, [](long& x, long to) { return std::exchange(x, to); }, 5L),
-                26 * rank_count());
+    CHECK_EQUAL(
+        v.visit(3, [](long& x, long to) { return std::exchange(x, to); }, 5L), 26 * rank_count());
     v.set(4, 6);
     v.visit(via::rpc, 4, [](long& x) { x *= 2; });
     finish([&] { v.ff_set(5, 99); });
@@ -274,7 +274,8 @@ void an_iterator_names_an_item_that_was_taken_out() {
 
 int main(int argc, char** argv) {
   return run(argc, argv, [=] {
-    if (const char* text = std::getenv("SOJOURN_TEST_SEED")) seed = std::strtoull(text, nullptr, 10);
+    if (const char* text = std::getenv("SOJOURN_TEST_SEED"))
+      seed = std::strtoull(text, nullptr, 10);
     check::claim("each element is on one rank, in blocks", each_element_is_on_one_rank<blocks>);
     check::claim("each element is on one rank, in turn", each_element_is_on_one_rank<cyclic>);
     check::claim("updates and visits, in blocks", updates_and_visits<blocks>);

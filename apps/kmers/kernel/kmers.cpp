@@ -48,7 +48,8 @@ summary count_alone(const settings& s, const std::vector<std::uint8_t>& genome, 
   const auto start = std::chrono::steady_clock::now();
   std::unordered_map<kmer, std::uint64_t, hash> counts;
   for (int rank = 0; rank < ranks; ++rank)
-    for_each_of_rank(s, genome, rank, ranks, [&](kmer word, unsigned, unsigned) { ++counts[word]; });
+    for_each_of_rank(s, genome, rank, ranks,
+                     [&](kmer word, unsigned, unsigned) { ++counts[word]; });
   seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   summary all;
   for (const auto& [word, times] : counts) all.add(word, times);

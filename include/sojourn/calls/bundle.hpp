@@ -36,15 +36,16 @@ struct batch_method<R (C::*)(batch<Item>) noexcept> : batch_method<R (C::*)(batc
 
 /// One-way calls of a method that takes a batch (batch.hpp), of the objects of a sharded, which are
 /// gathered until flush(), or until there are some hundred bytes of them for a rank. What most
-/// programs want is a `bundle`, below. Those that keep this longer than a block of code call flush()
-/// before this ends, in the finish that waits for the calls: that in which it was made, or that of
-/// begin().
+/// programs want is a `bundle`, below. Those that keep this longer than a block of code call
+/// flush() before this ends, in the finish that waits for the calls: that in which it was made, or
+/// that of begin().
 template <auto Method, class T = typename detail::batch_method<decltype(Method)>::object>
 class gathered_calls {
   static_assert(detail::takes_batch<decltype(Method)>,
                 "sojourn: a bundle is for a method that takes a batch<Item>, and nothing else");
   using item = typename detail::batch_method<decltype(Method)>::item;
-  static_assert(alignof(item) <= 8, "sojourn: the items of a bundle are aligned to at most 8 bytes");
+  static_assert(alignof(item) <= 8,
+                "sojourn: the items of a bundle are aligned to at most 8 bytes");
   static constexpr std::size_t stride = batch<item>::stride;
 
  public:

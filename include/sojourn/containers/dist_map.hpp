@@ -263,9 +263,7 @@ class dist_map {
   // Collective.
 
   /// How many elements there are on all ranks together.
-  std::size_t size_all() const {
-    return reduce(size_here(), std::plus<>(), parts_.members());
-  }
+  std::size_t size_all() const { return reduce(size_here(), std::plus<>(), parts_.members()); }
   /// Removes all elements. Requires: nobody else uses the map meanwhile.
   void clear_all() const {
     barrier(parts_.members());

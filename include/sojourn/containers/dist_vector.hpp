@@ -170,11 +170,11 @@ using containers::blocks;
 using containers::cyclic;
 
 /// An array of a fixed length, dealt out over the ranks that made it: in `blocks`, or `cyclic`. A
-/// name of 8 bytes, which travels. Elements are of a type that travels or is marshalled; they lie in
-/// the global heap of their rank, and at(i) points to one, for one-sided access, atomic operations
-/// and calls. What names say, what is called at an element (with the index in the key's place), and
-/// errors: as dist_map (dist_map.hpp). A vector is used on ranks that made it.
-/// Errors: sojourn::error when there is no element i.
+/// name of 8 bytes, which travels. Elements are of a type that travels or is marshalled; they lie
+/// in the global heap of their rank, and at(i) points to one, for one-sided access, atomic
+/// operations and calls. What names say, what is called at an element (with the index in the key's
+/// place), and errors: as dist_map (dist_map.hpp). A vector is used on ranks that made it. Errors:
+/// sojourn::error when there is no element i.
 template <class T, class Layout = blocks>
 class dist_vector {
   using part = containers::vector_part<T, Layout>;
@@ -209,8 +209,7 @@ class dist_vector {
     const part& mine = parts_.here();
     const rank_t member = member_of(mine, i);
     const auto number = static_cast<std::size_t>(member);
-    return mine.elements_of[number] +
-           static_cast<std::ptrdiff_t>(mine.layout.place_of(i, number));
+    return mine.elements_of[number] + static_cast<std::ptrdiff_t>(mine.layout.place_of(i, number));
   }
 
   // These wait.
@@ -238,7 +237,8 @@ class dist_vector {
     if constexpr (Layout::is_in_order) {
       while (!to.empty()) {
         const auto member = mine.layout.member_of(first);
-        const std::size_t end = mine.layout.index_of(member, 0) + mine.layout.count_of(member, mine.size);
+        const std::size_t end =
+            mine.layout.index_of(member, 0) + mine.layout.count_of(member, mine.size);
         const std::size_t count = std::min(to.size(), end - first);
         sojourn::get(at(first), to.first(count));
         to = to.subspan(count);
@@ -261,8 +261,8 @@ class dist_vector {
   template <containers::element_function F, class... A>
   [[gnu::always_inline]] inline void ff_update(std::size_t i, F, A... arguments) const {
     if constexpr (containers::is_plain_item<std::size_t, A...>) {
-      of(i).template ff<&part::template update_all<F, A...>>(containers::keyed<std::size_t, A...>{
-          i, std::tuple<A...>(std::move(arguments)...)});
+      of(i).template ff<&part::template update_all<F, A...>>(
+          containers::keyed<std::size_t, A...>{i, std::tuple<A...>(std::move(arguments)...)});
     } else {
       of(i).template ff<&part::template update<F, A...>>(i, std::move(arguments)...);
     }
@@ -273,8 +273,7 @@ class dist_vector {
     of(i).template ff<&part::template visit<F, A...>>(i, std::move(arguments)...);
   }
   void ff_set(std::size_t i, T value) const {
-    ff_update(
-        i, [](T& element, const T& to) { element = to; }, std::move(value));
+    ff_update(i, [](T& element, const T& to) { element = to; }, std::move(value));
   }
 
   // This rank's elements.

@@ -75,9 +75,9 @@ class hash_table {
     if ((count_ + 1) * 8 > places_.size() * 5) grow();
     const std::uint32_t number = number_of_gap();
     value_type* const element = element_at(number);
-    ::new (static_cast<void*>(element)) value_type(
-        std::piecewise_construct, std::forward_as_tuple(key),
-        std::forward_as_tuple(std::forward<A>(arguments)...));
+    ::new (static_cast<void*>(element))
+        value_type(std::piecewise_construct, std::forward_as_tuple(key),
+                   std::forward_as_tuple(std::forward<A>(arguments)...));
     take_gap(number);
     put(static_cast<std::uint32_t>(hash), number + 1);
     ++count_;
@@ -111,8 +111,7 @@ class hash_table {
   /// Have the memory fetched in which find() looks first, and, some time later, second. (Inlined,
   /// because gcc leaves out calls of functions that only prefetch.)
   [[gnu::always_inline]] inline void prefetch(std::uint64_t hash) const {
-    if (!places_.empty())
-      __builtin_prefetch(&places_[static_cast<std::uint32_t>(hash) & mask()]);
+    if (!places_.empty()) __builtin_prefetch(&places_[static_cast<std::uint32_t>(hash) & mask()]);
   }
   [[gnu::always_inline]] inline void prefetch_element(std::uint64_t hash) const {
     if (places_.empty()) return;

@@ -27,9 +27,8 @@ struct keyed {
 
 /// Such a key goes with its arguments as bytes, many in one message.
 template <class K, class... A>
-inline constexpr bool is_plain_item =
-    travels<K> && (travels<A> && ...) && sizeof(keyed<K, A...>) <= 128 &&
-    alignof(keyed<K, A...>) <= 8;
+inline constexpr bool is_plain_item = travels<K> && (travels<A> && ...) &&
+                                      sizeof(keyed<K, A...>) <= 128 && alignof(keyed<K, A...>) <= 8;
 
 /// Calls handle(item, hash) for each item, in their order, and has the memory fetched that the next
 /// ones need, so that the fetches overlap.
@@ -68,8 +67,8 @@ template <class Place, class K, class T>
 
 /// What a program passes to be called at an element.
 template <class F>
-concept element_function = std::is_class_v<F> && std::is_empty_v<F> &&
-                           std::is_default_constructible_v<F>;
+concept element_function =
+    std::is_class_v<F> && std::is_empty_v<F> && std::is_default_constructible_v<F>;
 
 /// Calls a program's function for an element: with the value and the arguments, or with the key in
 /// front of them.
@@ -88,9 +87,8 @@ decltype(auto) call_for_element(const K& key, V& value, A&&... arguments) {
   }
 }
 template <class F, class K, class V, class... A>
-using result_at_element = std::decay_t<
-    decltype(call_for_element<F>(std::declval<const K&>(), std::declval<V&>(),
-                                 std::declval<A>()...))>;
+using result_at_element = std::decay_t<decltype(call_for_element<F>(
+    std::declval<const K&>(), std::declval<V&>(), std::declval<A>()...))>;
 
 }  // namespace sojourn::containers
 
