@@ -12,7 +12,7 @@ fresh() {
   rm -rf "$scratch/tree"
   mkdir -p "$scratch/tree/src/base" "$scratch/tree/src/fiber" "$scratch/tree/src/transport/shm" \
     "$scratch/tree/src/message" "$scratch/tree/include/sojourn/detail" "$scratch/tree/apps/btree" \
-    "$scratch/tree/bench/common" "$scratch/tree/tools"
+    "$scratch/tree/bench/common" "$scratch/tree/tools" "$scratch/tree/include/sojourn/containers"
   cd "$scratch/tree"
   echo '#include <cstdint>' >src/base/clock.hpp
   printf '#include "base/clock.hpp"\n#include <sojourn/rank.hpp>\n' >src/base/clock.cpp
@@ -22,6 +22,8 @@ fresh() {
   echo '#include "message/late.hpp"' >src/base/clock_test.cpp # tests may
   echo '#include <sojourn/detail/wire.hpp>' >include/sojourn/rank.hpp
   echo '#include <cstddef>' >include/sojourn/detail/wire.hpp
+  echo '#include "sojourn/rank.hpp"' >include/sojourn/containers/map.hpp
+  echo '#include "sojourn/containers/map.hpp"' >include/sojourn/containers.hpp
   printf '#include "btree/tree.hpp"\n#include <sojourn/sojourn.hpp>\n' >apps/btree/main.cpp
   echo '#include <sojourn/rank.hpp>' >tools/main.cpp
 }
@@ -87,6 +89,15 @@ for line in 'auto t = sojourn::detail::ticket_open();' 'using namespace sojourn:
     expect 1 'uses a namespace detail of the runtime'
   done
 done
+fresh
+echo '#include "sojourn/detail/wire.hpp"' >>include/sojourn/containers/map.hpp
+expect 1 'containers/ stands on the public API alone'
+fresh
+echo 'int t = detail::job.me;' >>include/sojourn/containers/map.hpp
+expect 1 'include/sojourn/containers/map.hpp:2: uses a namespace detail of the runtime'
+fresh
+echo '#include "sojourn/containers/map.hpp"' >>include/sojourn/rank.hpp
+expect 1 'the containers stand on the rest of the public API'
 fresh
 printf 'namespace detail {\nint cells();\n}\nint x = detail::cells();\n' >>apps/btree/main.cpp
 cat >>tools/main.cpp <<'END'
