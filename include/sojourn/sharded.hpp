@@ -87,7 +87,8 @@ class sharded {
     const std::uint64_t address = detail::shards_of(name_)[rank];
     return address == 0 ? global_ptr<T>() : global_ptr<T>::at(address);
   }
-  /// How many members there are, and the rank of the i-th, as in their team. Suspend: as on().
+  /// How many members there are, and the rank of the i-th, as in their team. Requires: 0 <= i <
+  /// rank_count(). Suspend: as on().
   [[gnu::always_inline]] inline rank_t rank_count() const {
     return static_cast<rank_t>(detail::shards_of(name_)[detail::job.count]);
   }

@@ -221,7 +221,7 @@ void one_way_operations_of_plain_keys() {
 }
 void one_way_operations_of_strings() {
   one_way_operations<std::string>(
-      [](int i) { return std::string(i % 40, 'x') + std::to_string(i); });
+      [](int i) { return std::string(static_cast<std::size_t>(i % 40), 'x') + std::to_string(i); });
 }
 
 /// A visit may wait, and go on to other keys.

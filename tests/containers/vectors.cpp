@@ -121,6 +121,12 @@ void it_sorts(T (*element)(u64)) {
       std::vector<T> expected = v.gather_all();
       std::sort(expected.begin(), expected.end());
       v.sort_all();
+      if (size > 0 && rank_me() == rank_count() - 1 && rank_count() > 1) {
+        // At once, also on other ranks.
+        CHECK(!(v.get(size / 2) < v.get(0)));
+        CHECK(!(v.get(size - 1) < v.get(size / 2)));
+      }
+      barrier();
       CHECK(v.gather_all() == expected);
       std::reverse(expected.begin(), expected.end());
       v.sort_all(std::greater<>());
@@ -258,6 +264,43 @@ void ranks_without_items_take_over_those_of_others() {
   b.destroy_all();
 }
 
+/// A loop that waits, while another rank takes items over and adds some.
+void a_loop_over_a_bag_may_wait() {
+  const auto b = dist_bag<std::string>::make();
+  if (rank_me() == 0)
+    for (int i = 0; i < 100; ++i) b.push_here(std::to_string(i));
+  barrier();
+  if (rank_me() == 0) {
+    long last = -1;
+    int thrown = 0;
+    for (auto at = b.begin(); at != b.end(); ++at) {
+      try {
+        const std::string& item = *at;
+        const std::string before = item;
+        CHECK(std::stol(item) > last);
+        last = std::stol(item);
+        if (last < 1000 && last % 5 == 0) b.push_here(std::to_string(1000 + last));
+        CHECK_EQUAL(item, before);
+        if (last >= 1000) continue;
+        if (last == 30)
+          rpc((rank_me() + 1) % rank_count(),
+              [](dist_bag<std::string> from) {
+                if (rank_me() != 0) (void)from.pop();
+              },
+              b)
+              .get();
+        (void)*at;
+      } catch (const error&) {
+        ++thrown;  // another rank has it
+      }
+    }
+    CHECK(last >= 1000);
+    CHECK_EQUAL(thrown, rank_count() > 1 ? 1 : 0);
+  }
+  barrier();
+  b.destroy_all();
+}
+
 void an_iterator_names_an_item_that_was_taken_out() {
   const auto b = dist_bag<long>::make();
   b.push_here(1);
@@ -265,6 +308,7 @@ void an_iterator_names_an_item_that_was_taken_out() {
   CHECK_EQUAL(*at, 1);
   CHECK_EQUAL(b.take_here().size(), 1u);
   CHECK_THROWS(error, (void)*at);
+  ++at;
   CHECK(at == b.end());
   barrier();
   b.destroy_all();
@@ -287,6 +331,7 @@ int main(int argc, char** argv) {
     check::claim("what is pushed is there", what_is_pushed_is_there_of_both_kinds);
     check::claim("ranks without items take over those of others",
                  ranks_without_items_take_over_those_of_others);
+    check::claim("a loop over a bag may wait", a_loop_over_a_bag_may_wait);
     check::claim("an iterator names an item that was taken out",
                  an_iterator_names_an_item_that_was_taken_out);
     return check::verdict();

@@ -55,6 +55,9 @@ class list {
     for (const auto& [a, b] : items) numbers_.push_back(a + b);
   }
   std::size_t count(batch<long> items) const { return items.size(); }
+  void see(batch<long> items) const { seen += static_cast<long>(items.size()); }
+
+  static inline long seen = 0;
 
   std::vector<long> numbers() const { return numbers_; }
   long calls() const { return calls_; }
@@ -225,6 +228,20 @@ void a_bundle_belongs_to_its_finish() {
                    for (long i = 0; i < 1000; ++i) out.to(next(), i);
                  });
                }));
+  // It goes on being one, and no item is written where there is no room.
+  CHECK_THROWS(error, finish([&] {
+                 bundle<&list::add> out(lists);
+                 int refused = 0;
+                 finish([&] {
+                   for (long i = 0; i < 1000; ++i) try {
+                       out.to(next(), i);
+                     } catch (const error&) {
+                       ++refused;
+                     }
+                 });
+                 CHECK_EQUAL(refused, 1000 - 63);
+                 throw error("seen");
+               }));
   // What is gathered when an exception is on its way is handed over, too.
   barrier();
   const std::size_t before = lists.here().numbers().size();
@@ -236,6 +253,22 @@ void a_bundle_belongs_to_its_finish() {
                }));
   barrier();
   CHECK_EQUAL(lists.here().numbers().size(), before + 1);
+  barrier();
+  lists.destroy();
+}
+
+void const_methods_may_take_a_batch() {
+  const auto lists = make_sharded<list>();
+  list::seen = 0;
+  barrier();
+  finish_all([&] {
+    bundle<&list::see> out(lists);
+    for (long i = 0; i < 500; ++i) {
+      out.to(next(), i);
+      lists.on(next()).ff<&list::see>(i);
+    }
+  });
+  CHECK_EQUAL(list::seen, 1000);
   barrier();
   lists.destroy();
 }
@@ -267,6 +300,7 @@ int main(int argc, char** argv) {
     check::claim("a bundle hands each item over once", a_bundle_hands_each_item_over_once);
     check::claim("a bundle takes items of any size", a_bundle_takes_items_of_any_size);
     check::claim("a bundle belongs to its finish", a_bundle_belongs_to_its_finish);
+    check::claim("const methods may take a batch", const_methods_may_take_a_batch);
     check::claim("a team has its own bundle", a_team_has_its_own_bundle);
     return check::verdict();
   });

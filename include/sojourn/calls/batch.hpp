@@ -23,7 +23,7 @@ namespace sojourn {
 /// Such a method promises not to wait before it returns, nor to send anything, as a
 /// nonblocking_method does; and objects with such a method are neither copied nor moved. What it
 /// throws is the outcome of all of the items, and those behind are left out. Items travel. The
-/// batch has no other argument beside it, and is not to be used after the call.
+/// method takes the batch by value and nothing else, and does not use it after the call.
 template <class T>
 class batch {
   static_assert(travels<T> && !std::is_const_v<T>, "sojourn: the items of a batch must travel");
@@ -93,6 +93,10 @@ template <class C, class R, class T>
 inline constexpr bool takes_batch<R (C::*)(batch<T>)> = true;
 template <class C, class R, class T>
 inline constexpr bool takes_batch<R (C::*)(batch<T>) noexcept> = true;
+template <class C, class R, class T>
+inline constexpr bool takes_batch<R (C::*)(batch<T>) const> = true;
+template <class C, class R, class T>
+inline constexpr bool takes_batch<R (C::*)(batch<T>) const noexcept> = true;
 
 }  // namespace detail
 

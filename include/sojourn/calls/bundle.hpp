@@ -12,6 +12,7 @@
 #include "sojourn/calls/aggregate.hpp"
 #include "sojourn/calls/batch.hpp"
 #include "sojourn/detail/method.hpp"
+#include "sojourn/errors.hpp"
 #include "sojourn/finish.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/sharded.hpp"
@@ -29,6 +30,10 @@ struct batch_method<R (C::*)(batch<Item>)> {
 };
 template <class C, class R, class Item>
 struct batch_method<R (C::*)(batch<Item>) noexcept> : batch_method<R (C::*)(batch<Item>)> {};
+template <class C, class R, class Item>
+struct batch_method<R (C::*)(batch<Item>) const> : batch_method<R (C::*)(batch<Item>)> {};
+template <class C, class R, class Item>
+struct batch_method<R (C::*)(batch<Item>) const noexcept> : batch_method<R (C::*)(batch<Item>)> {};
 
 [[noreturn]] void refuse_bundle_in_other_finish();
 
@@ -44,8 +49,9 @@ class gathered_calls {
   static_assert(detail::takes_batch<decltype(Method)>,
                 "sojourn: a bundle is for a method that takes a batch<Item>, and nothing else");
   using item = typename detail::batch_method<decltype(Method)>::item;
-  static_assert(alignof(item) <= 8,
-                "sojourn: the items of a bundle are aligned to at most 8 bytes");
+  static_assert(alignof(item) <= 8 && sizeof(item) <= 512,
+                "sojourn: the items of a bundle take at most 512 bytes, and are aligned to at most "
+                "8: call p.ff<&T::method>(item) for others");
   static constexpr std::size_t stride = batch<item>::stride;
 
  public:
@@ -72,9 +78,18 @@ class gathered_calls {
   /// From now on another finish waits for the calls. Requires: nothing is gathered.
   void begin(finish_scope scope) { scope_ = scope; }
   /// Hands all that was gathered to the runtime, as ff does, in bundles where calls are bundled.
-  /// Suspends: when the way to a rank is full. Errors: rank_lost; sojourn::error in another finish.
+  /// Suspends: when the way to a rank is full. Errors: rank_lost, when the calls for all others
+  /// have been handed over; sojourn::error in another finish.
   void flush() {
-    for (rank_t i = 0; i < objects_.rank_count(); ++i) hand_over(objects_.rank_of(i));
+    std::exception_ptr failure;
+    for (rank_t i = 0; i < objects_.rank_count(); ++i) {
+      try {
+        hand_over(objects_.rank_of(i));
+      } catch (const rank_lost&) {
+        if (failure == nullptr) failure = std::current_exception();
+      }
+    }
+    if (failure != nullptr) std::rethrow_exception(failure);
   }
 
  private:
@@ -87,8 +102,11 @@ class gathered_calls {
   };
 
   [[gnu::noinline]] void hand_over(rank_t to) {
-    if (finish_scope::innermost() != scope_) detail::refuse_bundle_in_other_finish();
     lane& l = lanes_[static_cast<std::size_t>(to)];
+    if (finish_scope::innermost() != scope_) [[unlikely]] {
+      if (l.next == l.end) l.next -= stride;  // The last call is not made: a lane is never full.
+      detail::refuse_bundle_in_other_finish();
+    }
     // A copy, because the call below may wait, and other fibers gather more meanwhile.
     alignas(8) std::byte gathered[lane_bytes];
     const auto bytes = static_cast<std::size_t>(l.next - (l.end - lane_bytes));

@@ -7,8 +7,10 @@
 //     is here
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <iterator>
 #include <optional>
@@ -16,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "sojourn/activate.hpp"
 #include "sojourn/calls/batch.hpp"
 #include "sojourn/collectives.hpp"
 #include "sojourn/containers/hash_table.hpp"
@@ -29,7 +32,8 @@ namespace sojourn {
 
 namespace containers {
 
-/// One rank's part of a dist_bag.
+/// One rank's part of a dist_bag. Items have numbers, in the order in which they came; those that
+/// are taken out are the first ones, or the last.
 template <class T>
 class bag_part {
  public:
@@ -45,10 +49,12 @@ class bag_part {
     return last;
   }
   /// Half of the items: those that have been here longest.
-  std::vector<T> give_half() {
-    const auto middle = items.begin() + static_cast<std::ptrdiff_t>((items.size() + 1) / 2);
-    std::vector<T> given(std::make_move_iterator(items.begin()), std::make_move_iterator(middle));
-    items.erase(items.begin(), middle);
+  std::vector<T> give_half() { return give((items.size() + 1) / 2); }
+  std::vector<T> give(std::size_t count) {
+    const auto end = items.begin() + static_cast<std::ptrdiff_t>(count);
+    std::vector<T> given(std::make_move_iterator(items.begin()), std::make_move_iterator(end));
+    items.erase(items.begin(), end);
+    first += count;
     return given;
   }
   void append(std::vector<T>&& more) {
@@ -56,8 +62,9 @@ class bag_part {
                  std::make_move_iterator(more.end()));
   }
 
-  std::vector<T> items;
-  std::uint32_t turn = 0;  ///< Which member comes next.
+  std::deque<T> items;      ///< References to items outlive what happens to others.
+  std::uint64_t first = 0;  ///< The number of the first of them.
+  std::uint32_t turn = 0;   ///< Which member comes next.
 };
 
 }  // namespace containers
@@ -108,10 +115,11 @@ class dist_bag {
   /// The latest of them, taken out; nothing when there is none.
   std::optional<T> pop_here() const { return parts_.here().pop(); }
   /// All of them, taken out.
-  std::vector<T> take_here() const { return std::exchange(parts_.here().items, {}); }
+  std::vector<T> take_here() const { return parts_.here().give(size_here()); }
   std::size_t size_here() const { return parts_.here().size(); }
 
-  /// Goes over this rank's items. Errors: sojourn::error when the item that it is at was taken out.
+  /// Goes over this rank's items, also those that are added meanwhile, in the order in which they
+  /// came. Errors: sojourn::error when the item that it is at was taken out.
   class iterator {
    public:
     using value_type = T;
@@ -121,15 +129,15 @@ class dist_bag {
     using iterator_category = std::forward_iterator_tag;
 
     iterator() = default;
-    explicit iterator(std::vector<T>& items) : items_(&items) {}
+    explicit iterator(part& of) : part_(&of), number_(of.first) {}
     reference operator*() const {
-      if (at_ >= items_->size()) [[unlikely]]
+      if (number_ < part_->first || has_ended()) [[unlikely]]
         throw error("an iterator of a dist_bag is used after its item was taken out");
-      return (*items_)[at_];
+      return part_->items[number_ - part_->first];
     }
     pointer operator->() const { return &**this; }
     iterator& operator++() {
-      ++at_;
+      number_ = std::max(number_ + 1, part_->first);
       return *this;
     }
     iterator operator++(int) {
@@ -139,24 +147,28 @@ class dist_bag {
     }
     friend bool operator==(const iterator& a, const iterator& b) {
       const bool a_ended = a.has_ended();
-      return a_ended == b.has_ended() && (a_ended || a.at_ == b.at_);
+      return a_ended == b.has_ended() && (a_ended || a.number_ == b.number_);
     }
 
    private:
-    bool has_ended() const { return items_ == nullptr || at_ >= items_->size(); }
+    bool has_ended() const {
+      return part_ == nullptr || number_ >= part_->first + part_->items.size();
+    }
 
-    std::vector<T>* items_ = nullptr;
-    std::size_t at_ = 0;
+    part* part_ = nullptr;
+    std::uint64_t number_ = 0;
   };
-  iterator begin() const { return iterator(parts_.here().items); }
+  iterator begin() const { return iterator(parts_.here()); }
   iterator end() const { return {}; }
 
   // This waits.
 
   /// An item of this rank or, when it has none, of another one, of which it takes over half of the
-  /// items. Nothing when no member had one when it was asked. (More may come: finish_all says when
-  /// all is done.)
+  /// items. Nothing when each member had none at the moment when it was asked. That does not mean
+  /// that there are none: some may be on their way from one rank to another, and what is being done
+  /// may make more. (docs/containers.md)
   std::optional<T> pop() const {
+    const stay here;
     if (std::optional<T> mine = pop_here()) return mine;
     const auto members = static_cast<std::uint32_t>(parts_.rank_count());
     const std::uint64_t first = containers::spread_bits(++parts_.here().turn);
@@ -184,11 +196,13 @@ class dist_bag {
     for (T& item : take_here()) to[number++ % count].push_back(std::move(item));
     for (std::vector<T>& theirs : all_to_all(std::move(to), members))
       parts_.here().append(std::move(theirs));
+    barrier(members);
   }
   /// All items, on the member `root`, and nothing elsewhere. They stay in the bag, too.
   std::vector<T> gather_all(rank_t root = 0) const {
     std::vector<T> all;
-    for (std::vector<T>& theirs : gather(parts_.here().items, root, parts_.members()))
+    std::vector<T> mine(parts_.here().items.begin(), parts_.here().items.end());
+    for (std::vector<T>& theirs : gather(std::move(mine), root, parts_.members()))
       all.insert(all.end(), std::make_move_iterator(theirs.begin()),
                  std::make_move_iterator(theirs.end()));
     return all;
@@ -196,7 +210,7 @@ class dist_bag {
   /// Requires: nobody else uses the bag meanwhile.
   void clear_all() const {
     barrier(parts_.members());
-    parts_.here().items.clear();
+    parts_.here().give(size_here());
     barrier(parts_.members());
   }
 

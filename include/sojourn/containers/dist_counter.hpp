@@ -12,6 +12,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -132,8 +133,9 @@ class counter_part {
   }
 
   table counts;
-  std::unique_ptr<unsent_type> unsent;  ///< While there may be some.
-  std::unique_ptr<unsent_type> spare;   ///< To be used next.
+  std::unique_ptr<unsent_type> unsent;       ///< While there may be some.
+  std::unique_ptr<unsent_type> spare;        ///< To be used next.
+  std::vector<std::exception_ptr> failures;  ///< Of sending counts; the finish gets them.
 };
 
 /// Keys to whose counts 1 is to be added, where they go as bytes.
@@ -176,6 +178,8 @@ counter_part<K, Hash>::~counter_part() = default;
 /// (dist_map.hpp), but ff_add is called on ranks that made the counter.
 template <class K, class Hash = std::hash<K>>
 class dist_counter {
+  static_assert(std::is_default_constructible_v<K> && std::is_move_assignable_v<K>,
+                "sojourn: a key of a dist_counter can be made without arguments, and assigned");
   using part = containers::counter_part<K, Hash>;
   using unsent_type = typename part::unsent_type;
 
@@ -198,8 +202,10 @@ class dist_counter {
 
   rank_t owner(const K& key) const { return containers::rank_of_key<Hash>(parts_, key); }
 
-  /// Adds to the count of a key, which begins at 0. Sends and goes on.
+  /// Adds to the count of a key, which begins at 0. Sends and goes on. (A key whose counts add up
+  /// to 0 may come to be there, with 0, or not.)
   [[gnu::always_inline]] inline void ff_add(K key, long times = 1) const {
+    if (times == 0) return;
     part& mine = parts_.here();
     unsent_type* unsent = mine.unsent.get();
     const finish_scope scope = finish_scope::innermost();
@@ -300,21 +306,41 @@ class dist_counter {
     if (mine.unsent == nullptr) mine.unsent = std::make_unique<unsent_type>(parts_);
     mine.unsent->scope = scope;
     mine.unsent->ones.begin(scope);
-    spawn(send_unsent, *this).detach();
+    try {
+      spawn({.name = "counts to be sent", .pinned = true}, send_unsent, *this).detach();
+    } catch (...) {
+      mine.spare = std::move(mine.unsent);
+      throw;
+    }
     return true;
   }
+  /// What is thrown goes to the finish; what a lost rank was to get is left out.
   static void send_unsent(dist_counter counter) {
     const stay here;
     part& mine = counter.parts_.here();
     // Others count meanwhile, perhaps in another finish: not in these.
     std::unique_ptr<unsent_type> unsent = std::move(mine.unsent);
-    try {
-      unsent->cache.empty([&](const K& key, long times) { counter.send(key, times); });
-      unsent->ones.flush();
-    } catch (const rank_lost&) {
-      return;  // which the finish reports
-    }
+    std::exception_ptr failure;
+    const auto try_to = [&](auto send) {
+      try {
+        send();
+      } catch (...) {
+        if (failure == nullptr) failure = std::current_exception();
+      }
+    };
+    unsent->cache.empty(
+        [&](const K& key, long times) { try_to([&] { counter.send(key, times); }); });
+    try_to([&] { unsent->ones.flush(); });
     mine.spare = std::move(unsent);
+    if (failure == nullptr) return;
+    mine.failures.push_back(failure);
+    rpc_ff(rank_me(), throw_failure, counter);
+  }
+  static void throw_failure(dist_counter counter) {
+    auto& failures = counter.parts_.here().failures;
+    const std::exception_ptr failure = failures.back();
+    failures.pop_back();
+    std::rethrow_exception(failure);
   }
 
   sharded<part> parts_;

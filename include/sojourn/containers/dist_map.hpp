@@ -195,17 +195,17 @@ class dist_map {
   /// False when there is none.
   bool erase(const K& key) const { return at(key).template call<&part::erase>(via::rpc, key); }
   /// Returns f(value, arguments…), called at the element, which is made as V() if there is none.
-  template <containers::element_function F, class... A>
+  template <class F, class... A>
   [[gnu::always_inline]] inline auto visit(via how, const K& key, F, A... arguments) const {
     return at(key).template call<&part::template visit<F, A...>>(how, key, std::move(arguments)...);
   }
-  template <containers::element_function F, class... A>
+  template <class F, class... A>
   [[gnu::always_inline]] inline auto visit(const K& key, F f, A... arguments) const {
     return visit(via::unsaid, key, f, std::move(arguments)...);
   }
   /// The same, but returns an optional, and nothing when there is no such element; or, where f
   /// returns void, whether there is one.
-  template <containers::element_function F, class... A>
+  template <class F, class... A>
   [[gnu::always_inline]] inline auto visit_if_present(via how, const K& key, F,
                                                       A... arguments) const {
     using R = containers::result_at_element<F, K, V, A...>;
@@ -214,7 +214,7 @@ class dist_map {
     return at(key).template call<&part::template visit_if_present<F, found, A...>>(
         how, key, std::move(arguments)...);
   }
-  template <containers::element_function F, class... A>
+  template <class F, class... A>
   [[gnu::always_inline]] inline auto visit_if_present(const K& key, F f, A... arguments) const {
     return visit_if_present(via::unsaid, key, f, std::move(arguments)...);
   }
@@ -222,17 +222,17 @@ class dist_map {
   // These send and go on. They suspend only when the way to a rank is full.
 
   /// Calls f(value, arguments…) at the element, which is made as V() if there is none.
-  template <containers::element_function F, class... A>
+  template <class F, class... A>
   [[gnu::always_inline]] inline void ff_update(const K& key, F, A... arguments) const {
     send<containers::update_element<F>>(key, std::move(arguments)...);
   }
   /// The same, but does nothing when there is no such element.
-  template <containers::element_function F, class... A>
+  template <class F, class... A>
   [[gnu::always_inline]] inline void ff_update_if_present(const K& key, F, A... arguments) const {
     send<containers::update_element_if_present<F>>(key, std::move(arguments)...);
   }
   /// As ff_update, but f may wait, call, and send in turn.
-  template <containers::element_function F, class... A>
+  template <class F, class... A>
   void ff_visit(const K& key, F, A... arguments) const {
     at(key).template ff<&part::template visit<F, A...>>(key, std::move(arguments)...);
   }
@@ -250,7 +250,7 @@ class dist_map {
 
   /// In the order in which they came, except that new ones fill the gaps of erased ones. The loop
   /// may wait: elements that are added meanwhile may be met or not. Errors: sojourn::error when an
-  /// iterator is used whose element was erased.
+  /// iterator is used whose element was erased, unless another one has taken its place.
   iterator begin() const { return parts_.here().elements.begin(); }
   iterator end() const { return {}; }
   std::size_t size_here() const { return parts_.here().elements.size(); }

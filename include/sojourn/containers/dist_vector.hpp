@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "sojourn/activate.hpp"
 #include "sojourn/calls/batch.hpp"
 #include "sojourn/calls/nonblocking.hpp"
 #include "sojourn/collectives.hpp"
@@ -127,7 +128,12 @@ class vector_part {
         member(number),
         count(layout.count_of(number, size_of_all)),
         elements(make_array<T>(rank_me(), count)) {
-    std::fill_n(elements.local(), count, value);
+    try {
+      std::fill_n(elements.local(), count, value);
+    } catch (...) {
+      destroy_array(elements, count);
+      throw;
+    }
   }
   vector_part(const vector_part&) = delete;
   vector_part& operator=(const vector_part&) = delete;
@@ -170,11 +176,11 @@ using containers::blocks;
 using containers::cyclic;
 
 /// An array of a fixed length, dealt out over the ranks that made it: in `blocks`, or `cyclic`. A
-/// name of 8 bytes, which travels. Elements are of a type that travels or is marshalled; they lie
-/// in the global heap of their rank, and at(i) points to one, for one-sided access, atomic
-/// operations and calls. What names say, what is called at an element (with the index in the key's
-/// place), and errors: as dist_map (dist_map.hpp). A vector is used on ranks that made it. Errors:
-/// sojourn::error when there is no element i.
+/// name of 8 bytes, which travels. Elements are of a type that travels or is marshalled, and can be
+/// made without arguments; they lie in the global heap of their rank, and at(i) points to one, for
+/// one-sided access, atomic operations and calls. What names say, what is called at an element
+/// (with the index in the key's place), and errors: as dist_map (dist_map.hpp). A vector is used on
+/// ranks that made it. Errors: sojourn::error when there is no element i.
 template <class T, class Layout = blocks>
 class dist_vector {
   using part = containers::vector_part<T, Layout>;
@@ -221,17 +227,18 @@ class dist_vector {
     of(i).template call<&part::set>(via::rpc, i, value);
   }
   /// Returns f(element, arguments…), called at the element.
-  template <containers::element_function F, class... A>
+  template <class F, class... A>
   [[gnu::always_inline]] inline auto visit(via how, std::size_t i, F, A... arguments) const {
     return of(i).template call<&part::template visit<F, A...>>(how, i, std::move(arguments)...);
   }
-  template <containers::element_function F, class... A>
+  template <class F, class... A>
   [[gnu::always_inline]] inline auto visit(std::size_t i, F f, A... arguments) const {
     return visit(via::unsaid, i, f, std::move(arguments)...);
   }
   /// Copies the elements from `first` on, one-sided: it does not wait for calls that change them.
   /// Requires: T travels.
   void get_range(std::size_t first, std::span<T> to) const {
+    const stay here;
     const part& mine = parts_.here();
     check_range(mine, first, to.size());
     if constexpr (Layout::is_in_order) {
@@ -258,7 +265,7 @@ class dist_vector {
   // These send and go on. They suspend only when the way to a rank is full.
 
   /// Calls f(element, arguments…). It promises not to wait nor to send.
-  template <containers::element_function F, class... A>
+  template <class F, class... A>
   [[gnu::always_inline]] inline void ff_update(std::size_t i, F, A... arguments) const {
     if constexpr (containers::is_plain_item<std::size_t, A...>) {
       of(i).template ff<&part::template update_all<F, A...>>(
@@ -268,7 +275,7 @@ class dist_vector {
     }
   }
   /// The same, but f may wait, call, and send in turn.
-  template <containers::element_function F, class... A>
+  template <class F, class... A>
   void ff_visit(std::size_t i, F, A... arguments) const {
     of(i).template ff<&part::template visit<F, A...>>(i, std::move(arguments)...);
   }
@@ -299,7 +306,8 @@ class dist_vector {
   T* end() const { return begin() + size_here(); }
   std::size_t size_here() const { return parts_.here().count; }
 
-  // Collective. All require that nobody else uses the vector meanwhile.
+  // Collective. All require that nobody else uses the vector meanwhile. When they return, all ranks
+  // have done their part.
 
   void fill_all(const T& value) const {
     barrier(parts_.members());
@@ -326,6 +334,7 @@ class dist_vector {
       before = of_either<Op>()(std::move(before), element);
       element = *before;
     }
+    barrier(parts_.members());
   }
   /// Sorts the elements by `less`, which is the same everywhere. A sample of the elements says
   /// which go to which rank; where many are equal, one rank holds all of those for a while.
@@ -362,6 +371,7 @@ class dist_vector {
     T* place = begin();
     for (std::vector<T>& theirs : all_to_all(std::move(to), members))
       place = std::move(theirs.begin(), theirs.end(), place);
+    barrier(members);
   }
   /// All elements in their order, on the member `root`, and nothing elsewhere.
   std::vector<T> gather_all(rank_t root = 0) const {
@@ -420,9 +430,9 @@ class dist_vector {
   /// Elements that divide all of them into about equal parts, one less than there are members.
   template <class Less>
   std::vector<T> splitters_of(const std::vector<T>& sorted, std::size_t members, Less less) const {
-    constexpr std::size_t samples_for_each = 32;
+    constexpr std::size_t samples_of_each = 64;
     std::vector<T> samples;
-    const std::size_t wanted = std::min(sorted.size(), samples_for_each * members);
+    const std::size_t wanted = std::min(sorted.size(), samples_of_each);
     for (std::size_t n = 0; n < wanted; ++n)
       samples.push_back(sorted[(2 * n + 1) * sorted.size() / (2 * wanted)]);
     std::vector<T> all;

@@ -92,6 +92,7 @@ class hash_table {
       const place p = places_[at];
       if (p.number == 0) return false;
       if (p.tag == tag && element_at(p.number - 1)->first == key) {
+        gaps_.push_back(p.number - 1);  // which may throw
         close_gap(at);
         give_back(p.number - 1);
         return true;
@@ -120,7 +121,7 @@ class hash_table {
   }
 
   /// Goes over the elements, also those that are added meanwhile, unless they fill a gap behind.
-  /// Errors: sojourn::error when it is at an element that was erased.
+  /// Errors: sojourn::error when it is at an element that was erased, and whose gap is still there.
   template <class Value>
   class iterator_over {
    public:
@@ -219,7 +220,6 @@ class hash_table {
     there_[number / 64] |= std::uint64_t{1} << number % 64;
   }
   void give_back(std::uint32_t number) {
-    gaps_.push_back(number);
     there_[number / 64] &= ~(std::uint64_t{1} << number % 64);
     --count_;
     element_at(number)->~value_type();

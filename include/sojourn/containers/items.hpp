@@ -65,19 +65,21 @@ template <class Place, class K, class T>
   return rank_of_hash(parts, spread_bits(static_cast<std::uint64_t>(Place()(key))));
 }
 
-/// What a program passes to be called at an element.
+/// What a program may pass to be called at an element.
 template <class F>
-concept element_function =
+inline constexpr bool is_element_function =
     std::is_class_v<F> && std::is_empty_v<F> && std::is_default_constructible_v<F>;
 
 /// Calls a program's function for an element: with the value and the arguments, or with the key in
 /// front of them.
 template <class F, class K, class V, class... A>
 decltype(auto) call_for_element(const K& key, V& value, A&&... arguments) {
-  static_assert(element_function<F>,
+  static_assert(is_element_function<F>,
                 "sojourn: what is called at an element of a container is a lambda, or an object of "
                 "a class, without captures: pass what it needs as arguments behind it");
-  if constexpr (std::is_invocable_v<F, V&, A...>) {
+  if constexpr (!is_element_function<F>) {
+    return;
+  } else if constexpr (std::is_invocable_v<F, V&, A...>) {
     return F()(value, std::forward<A>(arguments)...);
   } else {
     static_assert(std::is_invocable_v<F, const K&, V&, A...>,

@@ -312,9 +312,10 @@ class bundled_values {
       if (left < before_values) refuse_bundled_values();
       std::memcpy(static_cast<void*>(&header.value), next, sizeof(call_header));
       const std::size_t length = header.value.length;
-      if (length > left - before_values) refuse_bundled_values();
+      const std::size_t padded = (length + 7) / 8 * 8;
+      if (padded > left - before_values) refuse_bundled_values();
       const std::byte* const values = next + before_values;
-      opened.next = next += before_values + (length + 7) / 8 * 8;
+      opened.next = next += before_values + padded;
       ++counts.handlers_run;
       payload_type payload{header.value.what, read(values, length)};
       run(object, payload);

@@ -74,6 +74,7 @@ struct method {
     using result = R;                                                                            \
     using arguments = std::tuple<travelling_parameter<P>...>;                                    \
     static constexpr bool is_const = IS_CONST;                                                   \
+    static constexpr bool has_batch = (is_batch<std::remove_cvref_t<P>> || ...);                 \
     static constexpr std::size_t arity = sizeof...(P);                                           \
     static constexpr bool parameters_travel =                                                    \
         ((parameter_travels<P> && marshals<travelling_parameter<P>>) && ...);                    \
@@ -114,6 +115,8 @@ struct checked_method {
   static_assert(traits::parameters_travel,
                 "sojourn: a parameter of this method cannot travel: take values or const& of types "
                 "that sojourn/calls/marshal.hpp lists: no pointers, no shared_ptr");
+  static_assert(!traits::has_batch || takes_batch<decltype(Method)>,
+                "sojourn: a method that takes a batch takes it by value, and nothing else");
   static_assert(is_result<result>,
                 "sojourn: the result of this method cannot travel: return a value of a type that "
                 "sojourn/calls/marshal.hpp lists: no pointer, no reference, no view");
