@@ -357,10 +357,12 @@ class dist_vector {
     }
     mine.clear();
     for (std::vector<T>& theirs : all_to_all(std::move(to), members)) {
-      const auto middle = static_cast<std::ptrdiff_t>(mine.size());
-      mine.insert(mine.end(), std::make_move_iterator(theirs.begin()),
-                  std::make_move_iterator(theirs.end()));
-      std::inplace_merge(mine.begin(), mine.begin() + middle, mine.end(), less);
+      std::vector<T> merged;
+      merged.reserve(mine.size() + theirs.size());
+      std::merge(std::make_move_iterator(mine.begin()), std::make_move_iterator(mine.end()),
+                 std::make_move_iterator(theirs.begin()), std::make_move_iterator(theirs.end()),
+                 std::back_inserter(merged), less);
+      mine = std::move(merged);
     }
 
     // Each knows now which indices its elements have; the ranks of these get them in order.
