@@ -66,8 +66,9 @@ std::byte* room_in_new_run(int to, const bundled_function& called, std::uint64_t
 inline constexpr std::size_t bundled_bytes_max = 512;
 
 /// Has run_until_one_throws(opened.reader) go through the rest of a run, and hands on what is
-/// thrown.
-inline void run_calls(void (*run_until_one_throws)(std::uint64_t mine)) {
+/// thrown. Inlined always: a frame of the runtime's own above one of the program would keep the
+/// program from answering questions about shared memory (frames/code_owner.hpp).
+[[gnu::always_inline]] inline void run_calls(void (*run_until_one_throws)(std::uint64_t mine)) {
   const std::uint64_t mine = opened.reader;
   for (;;) {
     std::exception_ptr failure;
