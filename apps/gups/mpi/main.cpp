@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/mpi/application.hpp"
+#include "common/mpi/packed_words.hpp"
 #include "gups/kernel/options.hpp"
 
 namespace {
@@ -52,68 +53,17 @@ struct part {
   std::vector<std::uint64_t> table;
 };
 
-constexpr int tag_updates = 1;
-constexpr int tag_end = 2;  ///< A rank's last message to another.
-
-/// Messages with updates from anywhere, received into buffers that were posted beforehand. They are
-/// matched in the order in which they were posted, so the oldest is the one to look at.
-class inbox {
- public:
-  /// For messages of `words` updates; `ahead` of them are posted.
-  inbox(part& p, std::size_t words, std::size_t ahead)
-      : part_(p), words_(words), values_(words * ahead), posted_(ahead, MPI_REQUEST_NULL) {
-    if (p.ranks == 1) return;
-    for (oldest_ = 0; oldest_ < ahead; ++oldest_) post();
-    oldest_ = 0;
-  }
-  ~inbox() {
-    for (MPI_Request& r : posted_) {
-      if (r == MPI_REQUEST_NULL) continue;
-      MPI_Cancel(&r);
-      MPI_Wait(&r, MPI_STATUS_IGNORE);
-    }
-  }
-
-  /// Applies what has come. False when nothing had.
-  bool look() {
-    MPI_Status status;
-    int here = 0;
-    MPI_Test(&posted_[oldest_], &here, &status);
-    if (here == 0) return false;
-    int count = 0;
-    MPI_Get_count(&status, MPI_UINT64_T, &count);
-    const std::uint64_t* updates = &values_[oldest_ * words_];
-    part_.apply(updates, updates + count);
-    ended_ += status.MPI_TAG == tag_end;
-    post();
-    if (++oldest_ == posted_.size()) oldest_ = 0;
-    return true;
-  }
-  /// Until all others have sent their last message.
-  void look_until_the_end() {
-    while (ended_ != part_.ranks - 1) look();
-  }
-
- private:
-  void post() {
-    MPI_Irecv(&values_[oldest_ * words_], static_cast<int>(words_), MPI_UINT64_T, MPI_ANY_SOURCE,
-              MPI_ANY_TAG, MPI_COMM_WORLD, &posted_[oldest_]);
-  }
-
-  part& part_;
-  const std::size_t words_;
-  std::vector<std::uint64_t> values_;
-  std::vector<MPI_Request> posted_;
-  std::size_t oldest_ = 0;
-  int ended_ = 0;
-};
+/// What messages with updates do.
+auto to_table(part& p) {
+  return [&p](const std::uint64_t* first, const std::uint64_t* last) { p.apply(first, last); };
+}
 
 /// A message for each update. At most as many are on their way as the benchmark's rules let a rank
 /// look ahead.
 void run_isend(part& p) {
   constexpr std::size_t window = 1024;
   constexpr unsigned between_looks = 8;
-  inbox in(p, 1, window);
+  apps::mpi::inbox in(to_table(p), 1, window);
   std::vector<std::uint64_t> values(window);
   std::vector<MPI_Request> sent(window, MPI_REQUEST_NULL);
   std::size_t next = 0;
@@ -128,97 +78,30 @@ void run_isend(part& p) {
     if (++next == window) next = 0;
   };
   p.for_each_update([&](int owner, std::uint64_t update) {
-    send(owner, update, 1, tag_updates);
+    send(owner, update, 1, apps::mpi::tag_words);
     if (next % between_looks == 0) {
       while (in.look()) {
       }
     }
   });
   for (int r = 0; r < p.ranks; ++r) {
-    if (r != p.me) send(r, 0, 0, tag_end);
+    if (r != p.me) send(r, 0, 0, apps::mpi::tag_end);
   }
   in.look_until_the_end();
   MPI_Waitall(static_cast<int>(window), sent.data(), MPI_STATUSES_IGNORE);
 }
 
-/// Two buffers for each rank: one is filled while the other is on its way. This rank's own updates
-/// are gathered, too: no branch goes to and fro at random, and its words are updated many at a
-/// time, which takes half the time where they miss the caches.
-class outbox {
- public:
-  outbox(part& p, inbox& in, std::size_t words)
-      : part_(p), in_(in), words_(words), lanes_(static_cast<std::size_t>(p.ranks)) {
-    for (lane& l : lanes_) {
-      for (auto& b : l.values) b.resize(words);
-      l.next = l.values[0].data();
-      l.end = l.next + words;
-    }
-  }
-
-  void add(int to, std::uint64_t update) {
-    lane& l = lanes_[static_cast<std::size_t>(to)];
-    *l.next++ = update;
-    if (l.next == l.end) send(to, l, tag_updates);
-  }
-  void apply_own() { send(part_.me, lanes_[static_cast<std::size_t>(part_.me)], 0); }
-  void send_last(int to) { send(to, lanes_[static_cast<std::size_t>(to)], tag_end); }
-  void wait() {
-    for (lane& l : lanes_) MPI_Waitall(2, l.sent.data(), MPI_STATUSES_IGNORE);
-  }
-
- private:
-  struct lane {
-    std::uint64_t* next = nullptr;
-    std::uint64_t* end = nullptr;
-    std::array<std::vector<std::uint64_t>, 2> values;
-    std::array<MPI_Request, 2> sent{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    std::size_t filling = 0;
-  };
-
-  void send(int to, lane& l, int tag) {
-    std::uint64_t* first = l.values[l.filling].data();
-    if (to == part_.me) {
-      part_.apply(first, l.next);
-      l.next = first;
-      return;
-    }
-    MPI_Isend(first, static_cast<int>(l.next - first), MPI_UINT64_T, to, tag, MPI_COMM_WORLD,
-              &l.sent[l.filling]);
-    l.filling ^= 1;
-    // Whoever sends looks at what has come, or two that only send would wait for each other.
-    while (in_.look()) {
-    }
-    for (int free = 0;;) {
-      MPI_Test(&l.sent[l.filling], &free, MPI_STATUS_IGNORE);
-      if (free != 0) break;
-      in_.look();
-    }
-    l.next = l.values[l.filling].data();
-    l.end = l.next + words_;
-  }
-
-  part& part_;
-  inbox& in_;
-  const std::size_t words_;
-  std::vector<lane> lanes_;
-};
-
 void run_aggregated(part& p) {
   const std::size_t words = p.chosen.bundle_bytes / sizeof(std::uint64_t);
-  inbox in(p, words, 4);
-  outbox out(p, in, words);
+  apps::mpi::inbox in(to_table(p), words, 4);
+  apps::mpi::outbox out(in, words);
   const places of = p.of;
   update_stream stream = updates_of(p.chosen, p.me);
   for (std::uint64_t i = p.chosen.updates; i != 0; --i) {
     const std::uint64_t update = stream.next();
     out.add(of.rank_of(update), update);
   }
-  out.apply_own();
-  for (int r = 0; r < p.ranks; ++r) {
-    if (r != p.me) out.send_last(r);
-  }
-  in.look_until_the_end();
-  out.wait();
+  out.end();
 }
 
 /// MPI_Accumulate on a window for each update.

@@ -3,8 +3,8 @@
 //
 //     auto work = dist_bag<task>::make();
 //     …
-//     while (std::optional<task> t = work.pop()) do_it(*t);          // or another rank's, if none
-//     is here
+//     while (std::optional<task> t = work.pop()) do_it(*t);   // takes over others', if none is
+//     here
 #pragma once
 
 #include <algorithm>

@@ -82,7 +82,7 @@ class count_cache {
   static constexpr unsigned trial = 8 * places;
   static constexpr unsigned pause = 32 * trial;
 
-  /// One count in four that is not sent pays for the look at the cache.
+  /// Below one count in four that need not be sent, the look at the cache is taken not to pay.
   void judge() {
     if (useful_ < trial / 4) pause_ = pause;
     asked_ = 0;
