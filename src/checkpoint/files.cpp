@@ -22,6 +22,7 @@ namespace sojourn::detail {
 namespace {
 
 constexpr const char* which_file = "--restore takes the name that the program gave to checkpoint()";
+constexpr const char* remedy_in_use = "end that job, or choose another name";
 
 /// The numbers in `name` when it is PREFIX.GENERATION.RANK.
 bool parse_rank_file(const std::string& name, const std::string& prefix, named_part& part) {
@@ -56,6 +57,10 @@ std::string holder_in(int fd) {
     if (c < ' ' || c > '~') c = '?';
   }
   return holder.empty() ? "" : " (" + holder + ")";
+}
+
+std::string in_use(const std::string& path, int fd) {
+  return path + " is in use by another running job" + holder_in(fd);
 }
 
 std::size_t folder_end(const std::string& path) {
@@ -110,11 +115,10 @@ bool lock_checkpoint(const std::string& path, int rank, bool signs) {
     part.l_len = 1;
     if (fcntl(fd, F_SETLK, &part) != 0) {
       bool held = errno == EACCES || errno == EAGAIN;
-      std::string holder = held ? holder_in(fd) : "";
+      const std::string what = in_use(path, fd);
       close(fd);
       if (!held) return false;
-      throw error(path + " is in use by another running job" + holder +
-                  ": end that job, or choose another name");
+      throw error(what + ": " + remedy_in_use);
     }
     // The job that had the lock may have removed the file meanwhile.
     struct stat mine{};
@@ -129,6 +133,19 @@ bool lock_checkpoint(const std::string& path, int rank, bool signs) {
     close(fd);
   }
   return false;
+}
+
+void refuse_if_in_use(const std::string& path) {
+  if (locks.contains(path)) return;  // which closing another descriptor would give back
+  const int fd = open((path + ".lock").c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return;
+  struct flock all{};
+  all.l_type = F_WRLCK;
+  all.l_whence = SEEK_SET;
+  const bool held = fcntl(fd, F_GETLK, &all) == 0 && all.l_type != F_UNLCK;
+  const std::string what = in_use(path, fd);
+  close(fd);
+  if (held) refuse_to_restore(what, remedy_in_use);
 }
 
 void unlock_checkpoint(const std::string& path) {

@@ -51,6 +51,10 @@ std::vector<named_part> parts_beside(const std::string& path);
 /// this process is the one that another job's error names. One process of each host signs, because
 /// each host may have a folder of its own.
 bool lock_checkpoint(const std::string& path, int rank, bool signs);
+/// Throws sojourn::error when a job has the lock. To be asked before any file of a checkpoint is
+/// looked at, because that job may replace them at any moment, and before ranks are started to go
+/// on from it. Takes no lock, and makes no file.
+void refuse_if_in_use(const std::string& path);
 /// Gives the lock back, after a checkpoint that failed. Removes the lock's file when there is no
 /// earlier checkpoint.
 void unlock_checkpoint(const std::string& path);

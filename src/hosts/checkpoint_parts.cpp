@@ -26,6 +26,7 @@ const parts_of_host* host_of_set(const std::vector<parts_of_host>& hosts) {
 
 checkpoint_parts parts_here(const std::string& folder, const std::string& path) {
   const std::string file = path.front() == '/' ? path : folder + '/' + path;
+  refuse_if_in_use(file);
   checkpoint_parts parts{.set = {}, .hosts = {}, .refusal = {}, .files = parts_beside(file)};
   try {
     parts.set = read_set(file);

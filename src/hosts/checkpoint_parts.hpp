@@ -23,7 +23,8 @@ struct checkpoint_parts {
   std::vector<named_part> files;
 };
 
-/// Those of this host. `path`, when it is relative, begins in `folder`.
+/// Those of this host. `path`, when it is relative, begins in `folder`. Throws sojourn::error when
+/// another job has the checkpoint.
 checkpoint_parts parts_here(const std::string& folder, const std::string& path);
 
 void put(record_writer& to, const checkpoint_parts& parts);

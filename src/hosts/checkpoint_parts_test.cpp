@@ -2,6 +2,12 @@
 #include "hosts/checkpoint_parts.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
 
 #include "sojourn/errors.hpp"
 
@@ -50,6 +56,35 @@ TEST(parts_of_a_checkpoint, are_named_with_the_host_that_has_them) {
   EXPECT_EQ(refusal_of([&] { check_parts("f", set_of(4), hosts); }),
             "cannot restore: f.4.1 is not on host b, where rank 1 is to run, but on host a: give "
             "each host the ranks whose files it has");
+}
+
+TEST(parts_of_a_checkpoint, are_not_looked_at_while_another_job_has_the_path) {
+  char folder[] = "/tmp/sojourn_parts_XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/state";
+  write_set(path, set_of(4), "a:1,b:1");  // without its ranks' files, as while they are replaced
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  char byte = 0;
+  const pid_t other = fork();
+  if (other == 0) {
+    close(ends[0]);
+    lock_checkpoint(path, 1, true);
+    // Until the test closes its end, or dies.
+    (void)!write(ends[1], &byte, 1);
+    (void)!read(ends[1], &byte, 1);
+    _exit(0);
+  }
+  close(ends[1]);
+  EXPECT_EQ(read(ends[0], &byte, 1), 1);
+  EXPECT_EQ(refusal_of([&] { parts_here(folder, "state"); })
+                .find("cannot restore: " + path + " is in use by another running job (pid " +
+                      std::to_string(other) + ", "),
+            0u);
+  close(ends[0]);
+  waitpid(other, nullptr, 0);
+  EXPECT_EQ(parts_here(folder, "state").set, set_of(4));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(the_set_of_a_checkpoint, is_that_of_the_host_of_rank_0) {

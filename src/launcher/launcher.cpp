@@ -279,6 +279,7 @@ launch_plan plan_on_host(launch_options options, std::optional<ranks_of_host> he
 
   // Where there are several hosts, the head has checked it.
   if (const std::string& path = options.restore; !path.empty() && !here) {
+    refuse_if_in_use(path);
     check_restore(options, read_set(path));
     const std::string wrote = read_hosts(path);
     if (wrote.find(',') != wrote.npos) refuse_other_hosts(path, wrote, "");
