@@ -58,7 +58,7 @@ extern std::size_t bundles_waiting;
 /// The number of the handler that runs bundles. Written once, before main.
 extern std::uint16_t bundle_handler;
 
-/// Bytes that the bundle for `to` needs in a message; 0 when it is empty.
+/// Bytes that what is bundled for `to` needs in the next message; 0 when nothing is.
 std::size_t bundle_bytes(int to);
 
 }  // namespace sojourn::detail

@@ -203,12 +203,15 @@ std::byte* room_in_new_run(int to, const bundled_function& called, std::uint64_t
       b.close_run();
       return begin_run(b, called, object);
     }
-    send_bundle(to);
+    // A handler does not wait for room: it would become a fiber, and with it all that send before
+    // the rank reads messages again. Its bundles wait instead.
+    const bool in_handler = running_piece() == spare_piece();
+    if (!try_send_bundle(to) && !(in_handler && put_bundle_aside(to))) send_bundle(to);
     // Polling at sends (MRPC §4.2). Without it, if two ranks did nothing but send, the first one to
     // find no room would run all calls of the other one, which would always find room and run none.
     // Each turn takes one message, so there are two for each one sent. A handler takes no turn:
-    // waiting would make it a fiber, and the rank polls anyhow when the handler ends.
-    for (int turn = 0; turn < 2 && running_piece() != spare_piece(); ++turn) give_turn();
+    // the rank polls anyhow when it ends.
+    for (int turn = 0; turn < 2 && !in_handler; ++turn) give_turn();
   }
 }
 

@@ -48,6 +48,15 @@ struct late_reply {
   std::pmr::vector<std::byte> bytes;
   bool written = true;  ///< False between reserve_reply and commit_reply.
 };
+/// A full bundle of calls (bundle_table.hpp) for which there was no room, as a handler made it: the
+/// handler went on.
+struct late_bundle {
+  std::byte* runs;
+  std::size_t bytes;
+  std::size_t memory;  ///< Bytes of the runtime's memory from `runs` on.
+  scope_ticket weight;
+  void* scope;
+};
 /// What this rank knows of another.
 struct peer {
   /// Reasons why a message to the rank cannot be written at once. They are bits in one word,
@@ -73,6 +82,7 @@ struct peer {
   // In memory that is not malloc's, because of replies about shared memory: see
   // take_replies_about_shared_memory().
   std::pmr::deque<late_reply> replies{runtime_resource()};
+  std::pmr::deque<late_bundle> late_bundles{runtime_resource()};
 
   /// To be called when a queue has changed.
   void note_senders() { note(before_calls, senders_wait, !senders.empty()); }
@@ -107,6 +117,7 @@ struct dispatcher_state {
   std::size_t handler_count = 0;
   std::size_t waiting_senders = 0;
   std::size_t waiting_replies = 0;
+  std::size_t late_bundle_memory = 0;
   traffic moved{};
   traffic moved_collective{};
   // What the loop is to call in a round: bits, which signal handlers and other threads set, too.

@@ -145,6 +145,10 @@ int let_waiting_go() {
   for (int to = 0; to < job.count; ++to) {
     peer& p = peer_of(to);
     done += send_late_replies(to);
+    if (const std::size_t late = p.late_bundles.size(); late != 0) {
+      (void)send_late_bundles(to);
+      done += static_cast<int>(late - p.late_bundles.size());
+    }
     if (caller_may_go(p) && bundle_is_sent(to)) {
       run_first(p, p.callers);
       ++done;
@@ -428,33 +432,16 @@ void begin_to_hold_back(int to) {
 
 namespace {
 
-/// To be called when the bundle has been sent, or is not wanted any more.
-void empty(bundle& b, int to) {
-  b.open->next = b.first;
-  --bundles_waiting;
-  peer_of(to).before_calls &= ~peer::has_bundle;
-  want_rounds(false);
-  if (b.open->scope != nullptr) on_fiber.scope.left(b.open->scope);
+/// Room for what was bundled for `to`, or null.
+std::byte* room_for_bundle(int to) {
+  return is_told(to, message_class::request) ? reserve_call(to, bundle_bytes(to)) : nullptr;
 }
 
-}  // namespace
-
-bool try_send_bundle(int to) {
-  if (bundles == nullptr) return true;
-  bundle& b = bundles[to];
-  if (b.is_empty()) return true;
-  if (is_lost(to)) {
-    b.open->called = nullptr;
-    empty(b, to);
-    return true;
-  }
-  const std::size_t bytes = bundle_bytes(to);
-  std::byte* room = is_told(to, message_class::request) ? reserve_call(to, bytes) : nullptr;
-  if (room == nullptr) return false;
-  b.close_run();
-  const bool in_scope = b.open->scope != nullptr;
-  std::memcpy(room, b.first, b.bytes());
-  if (in_scope) std::memcpy(room + b.bytes(), &b.weight, sizeof b.weight);
+/// Sends the runs of a bundle, for which there is `room`.
+void commit_bundle(int to, std::byte* room, const std::byte* runs, std::size_t bytes,
+                   const scope_ticket& weight, bool in_scope) {
+  std::memcpy(room, runs, bytes);
+  if (in_scope) std::memcpy(room + bytes, &weight, sizeof weight);
   ++counts.bundles_sent;
   const std::uint16_t flags = in_scope ? flag_scope : std::uint16_t{0};
   if (to == job.me) {
@@ -462,10 +449,68 @@ bool try_send_bundle(int to) {
     dispatcher.own.commit(bundle_handler, flags, 0);
   } else {
     ++counts.requests_sent;
-    counts.request_bytes += bytes + header_bytes;
+    counts.request_bytes += bytes + (in_scope ? sizeof weight : 0) + header_bytes;
     commit_message(to, message_class::request, runtime_message{bundle_handler}, flags, 0);
   }
-  empty(b, to);
+}
+
+/// To be called when a bundle has been sent, or is not wanted any more.
+void waits_no_longer(int to, void* scope) {
+  --bundles_waiting;
+  if (bundle_bytes(to) == 0) peer_of(to).before_calls &= ~peer::has_bundle;
+  want_rounds(false);
+  if (scope != nullptr) on_fiber.scope.left(scope);
+}
+
+// The most memory of bundles that handlers have put aside.
+constexpr std::size_t late_bundle_memory_max = std::size_t{64} << 20;
+
+}  // namespace
+
+bool send_late_bundles(int to) {
+  peer& p = peer_of(to);
+  while (!p.late_bundles.empty()) {
+    const late_bundle late = p.late_bundles.front();
+    if (!is_lost(to)) {
+      std::byte* room = room_for_bundle(to);
+      if (room == nullptr) return false;
+      commit_bundle(to, room, late.runs, late.bytes, late.weight, late.scope != nullptr);
+    }
+    p.late_bundles.pop_front();
+    runtime_resource()->deallocate(late.runs, late.memory);
+    dispatcher.late_bundle_memory -= late.memory;
+    waits_no_longer(to, late.scope);
+  }
+  return true;
+}
+
+bool put_bundle_aside(int to) {
+  bundle& b = bundles[to];
+  if (dispatcher.late_bundle_memory + b.memory > late_bundle_memory_max) return false;
+  b.close_run();
+  peer_of(to).late_bundles.push_back({b.first, b.bytes(), b.memory, b.weight, b.open->scope});
+  dispatcher.late_bundle_memory += b.memory;
+  b.first = nullptr;
+  b.open->next = nullptr;
+  b.memory = 0;
+  return true;
+}
+
+bool try_send_bundle(int to) {
+  if (bundles == nullptr) return true;
+  if (!send_late_bundles(to)) return false;
+  bundle& b = bundles[to];
+  if (b.is_empty()) return true;
+  if (is_lost(to)) {
+    b.open->called = nullptr;
+  } else {
+    std::byte* room = room_for_bundle(to);
+    if (room == nullptr) return false;
+    b.close_run();
+    commit_bundle(to, room, b.first, b.bytes(), b.weight, b.open->scope != nullptr);
+  }
+  b.open->next = b.first;
+  waits_no_longer(to, b.open->scope);
   return true;
 }
 

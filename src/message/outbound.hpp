@@ -49,6 +49,11 @@ ticket_id open_answer(int rank);
 /// To be called when the bundle for `to` gets its first call: from now on, whatever else is sent
 /// there sends the bundle first.
 void begin_to_hold_back(int to);
+/// Keeps a full bundle in memory, for which there was no room, and which is sent when there is.
+/// False when there are too many such bundles.
+bool put_bundle_aside(int to);
+/// Sends those; false when there is no room for all.
+bool send_late_bundles(int to);
 /// Sends what is bundled for `to`, if anything is. False when there is no room. Any stack.
 bool try_send_bundle(int to);
 /// The same, but suspends until there is room.

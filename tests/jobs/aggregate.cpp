@@ -513,6 +513,60 @@ void a_thread_that_is_moved_between_its_calls_loses_none() {
   while (everywhere() != calls * (calls - 1) / 2) yield();
 }
 
+std::vector<long> passed_on;  // how many calls to each rank
+std::vector<long> heard_of;   // the last number from each rank
+bool in_order;
+/// Sends `width` calls to ranks in turn, each of which does the same, `depth` times.
+void pass_on(rank_t from, long number, int depth, int width) {
+  ++done;
+  long& last = heard_of[static_cast<std::size_t>(from)];
+  in_order = in_order && number == last + 1;
+  last = number;
+  if (depth == 0) return;
+  for (int i = 0; i < width; ++i) {
+    const auto to = static_cast<rank_t>((done + i) % rank_count());
+    rpc_ff(to, pass_on, rank_me(), ++passed_on[static_cast<std::size_t>(to)], depth - 1, width);
+  }
+}
+/// What handlers send goes on in their order, and none of them becomes a fiber for it.
+void handlers_that_send_do_not_wait_for_room() {
+  restart();
+  passed_on.assign(static_cast<std::size_t>(rank_count()), 0);
+  heard_of.assign(static_cast<std::size_t>(rank_count()), 0);
+  in_order = true;
+  barrier();
+  const counters before = counters_now();
+  constexpr int depth = 6;
+  constexpr int width = 7;
+  long calls = 0;
+  for (long i = 0, level = 1; i <= depth; ++i, level *= width) calls += level;
+  // Outside of a finish, whose weight a handler may have to wait for.
+  const aggregated here({.bytes = 1024});
+  if (rank_me() == 0)
+    rpc_ff(next(), pass_on, 0, ++passed_on[static_cast<std::size_t>(next())], depth, width);
+  while (everywhere() != calls) yield();
+  const counters spent = counters_now() - before;
+  CHECK(in_order);
+  CHECK_EQUAL(spent.suspensions_for_room, 0);
+}
+/// Beyond some memory, handlers do wait for room.
+void what_handlers_send_is_bounded() {
+  restart();
+  if (rank_me() == 0)
+    finish([] {
+      aggregated here;
+      rpc_ff(0, [] {
+        std::array<long, 60> values{};
+        values[59] = 1;
+        for (int i = 0; i < 200'000; ++i)
+          rpc_ff(next(), [](const std::array<long, 60>& v) { done += v[59]; }, values);
+      });
+    });
+  const counters spent = counters_now();
+  CHECK_EQUAL(everywhere(), 200'000);
+  if (rank_me() == 0) CHECK(spent.suspensions_for_room > 0);
+}
+
 void sizes_out_of_range_are_refused() {
   CHECK_THROWS(error, aggregated({.bytes = 100}));
   CHECK_THROWS(error, aggregated({.bytes = 2 << 20}));
@@ -559,6 +613,9 @@ int main(int argc, char** argv) {
                  a_call_that_is_longer_than_a_bundle_goes_alone);
     check::claim("a thread that is moved between its calls loses none",
                  a_thread_that_is_moved_between_its_calls_loses_none);
+    check::claim("handlers that send do not wait for room",
+                 handlers_that_send_do_not_wait_for_room);
+    check::claim("what handlers send is bounded", what_handlers_send_is_bounded);
     check::claim("sizes out of range are refused", sizes_out_of_range_are_refused);
     return check::verdict();
   });
