@@ -12,9 +12,10 @@
 #   2. x.cpp includes its own x.hpp first, when one stands beside it, so that the header compiles
 #      alone. Nothing in src/ includes the umbrella <sojourn/sojourn.hpp>.
 #   3. Public headers include the standard library, the system and other public headers only.
-#   4. apps, bench, tools and the containers (include/sojourn/containers) use the public API only: neither
-#      <sojourn/detail/…> nor what its namespaces detail have. A few headers of the benchmarks may, which are
-#      named below. No other public header includes one of the containers, but for their umbrella.
+#   4. apps, bench, tools, the containers and the readers of files (include/sojourn/containers and readers) use
+#      the public API only: neither <sojourn/detail/…> nor what its namespaces detail have. A few headers of the
+#      benchmarks may, which are named below. No other public header includes a container or a reader, but for
+#      their umbrellas.
 #   5. src/shared/pages, the rules of shared memory, includes src/base, itself and
 #      its counters only, and src/object/coherence, the rules of objects, src/base and itself only: they run
 #      without a runtime.
@@ -105,8 +106,8 @@ function check_include(path, quoted,    to, own) {
       complain("is a public header and includes \"" path "\" of src/")
     else if (quoted && path !~ /^sojourn\//)
       complain("is a public header: include \"" path "\" as <sojourn/…>")
-    else if (path ~ /^sojourn\/containers/ && file != "include/sojourn/containers.hpp")
-      complain("includes \"" path "\": the containers stand on the rest of the public API")
+    else if (match(path, /^sojourn\/(containers|readers)/) && file != "include/" substr(path, 1, RLENGTH) ".hpp")
+      complain("includes \"" path "\": containers and readers stand on the rest of the public API")
   } else {
     if (path ~ /sojourn\/detail\// && !(file in below_the_api))
       complain("includes \"" path "\": " area "/ stands on the public API alone")
@@ -181,7 +182,7 @@ END {
     split(file, part, "/")
     area = part[1]
     from = part[2]
-    if (file ~ /^include\/sojourn\/containers\//) area = "containers"
+    if (file ~ /^include\/sojourn\/(containers|readers)\//) area = part[3]
     first_seen = 0
     own_detail = 0
     line_number = 0

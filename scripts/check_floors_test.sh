@@ -12,7 +12,7 @@ fresh() {
   rm -rf "$scratch/tree"
   mkdir -p "$scratch/tree/src/base" "$scratch/tree/src/fiber" "$scratch/tree/src/transport/shm" \
     "$scratch/tree/src/message" "$scratch/tree/include/sojourn/detail" "$scratch/tree/apps/btree" \
-    "$scratch/tree/bench/common" "$scratch/tree/tools" "$scratch/tree/include/sojourn/containers"
+    "$scratch/tree/bench/common" "$scratch/tree/tools" "$scratch/tree/include/sojourn/containers" "$scratch/tree/include/sojourn/readers"
   cd "$scratch/tree"
   echo '#include <cstdint>' >src/base/clock.hpp
   printf '#include "base/clock.hpp"\n#include <sojourn/rank.hpp>\n' >src/base/clock.cpp
@@ -24,6 +24,7 @@ fresh() {
   echo '#include <cstddef>' >include/sojourn/detail/wire.hpp
   echo '#include "sojourn/rank.hpp"' >include/sojourn/containers/map.hpp
   echo '#include "sojourn/containers/map.hpp"' >include/sojourn/containers.hpp
+  echo '#include "sojourn/rank.hpp"' >include/sojourn/readers/lines.hpp
   printf '#include "btree/tree.hpp"\n#include <sojourn/sojourn.hpp>\n' >apps/btree/main.cpp
   echo '#include <sojourn/rank.hpp>' >tools/main.cpp
 }
@@ -97,7 +98,13 @@ echo 'int t = detail::job.me;' >>include/sojourn/containers/map.hpp
 expect 1 'include/sojourn/containers/map.hpp:2: uses a namespace detail of the runtime'
 fresh
 echo '#include "sojourn/containers/map.hpp"' >>include/sojourn/rank.hpp
-expect 1 'the containers stand on the rest of the public API'
+expect 1 'containers and readers stand on the rest of the public API'
+fresh
+echo '#include "sojourn/readers/lines.hpp"' >>include/sojourn/containers.hpp
+expect 1 'containers and readers stand on the rest of the public API'
+fresh
+echo '#include "sojourn/detail/wire.hpp"' >>include/sojourn/readers/lines.hpp
+expect 1 'readers/ stands on the public API alone'
 fresh
 printf 'namespace detail {\nint cells();\n}\nint x = detail::cells();\n' >>apps/btree/main.cpp
 cat >>tools/main.cpp <<'END'

@@ -12,6 +12,8 @@
 #              1,000,000 hostile inputs, and 1,000 jobs, or SOJOURN_SOAK_HOSTS, of which something dies or is cut off at a random moment
 #   programs   4,000 random programs (tests/programs), or SOJOURN_SOAK_PROGRAMS, of a seed that is printed, and
 #              1,000,000 of the words at an access, or SOJOURN_SOAK_WORDS
+#   containers 1,000,000 random operations, or SOJOURN_SOAK_CONTAINERS, of maps and counters beside a serial model, in
+#              runs of fresh seeds on 1 to 8 ranks, both executions, the heap shared and not, and delayed
 #   shared     shared memory: random programs of fresh seeds, SOJOURN_SOAK_SHARED [300000] of each kind and
 #              protocol on simulated ranks and a hundredth of it on 1 to 8 real ones under both protections,
 #              and programs of locks alone until 10,000,000 intervals are closed with memory flat
@@ -29,7 +31,7 @@
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-all='release debug asan asan-clang release-clang debug-clang valgrind tsan aarch64 package chaos hosts programs shared delay moves fuzz coverage'
+all='release debug asan asan-clang release-clang debug-clang valgrind tsan aarch64 package chaos hosts programs containers shared delay moves fuzz coverage'
 [ $# -gt 0 ] || eval "set -- $all"
 for part; do
   case " $all " in
@@ -107,6 +109,32 @@ programs() {
     "$root/build/release/bin/tests/job_programs" fresh $((${SOJOURN_SOAK_PROGRAMS:-4000} / 10)) 10 || return 1
   sh "$root/tests/programs/run.sh" "$root/build/release/bin/sojourn" \
     "$root/build/release/bin/tests/job_words" fresh $((${SOJOURN_SOAK_WORDS:-1000000} / 500)) 500
+}
+
+# Each operation is one of a rank's in one of four rounds, with plain keys and again with strings.
+containers() {
+  dev build sojourn_command job_maps || return 1
+  failed=0
+  done=0
+  run=0
+  while [ $done -lt "${SOJOURN_SOAK_CONTAINERS:-1000000}" ]; do
+    ranks=$((run % 8 + 1))
+    run=$((run + 1))
+    set -- SOJOURN_TEST_SEED=$((SOJOURN_TEST_SEED + run))
+    case $((run / 8 % 4)) in
+      1) set -- "$@" SOJOURN_EXECUTION=heap ;;
+      2) set -- "$@" SOJOURN_SHARE=off ;;
+      3) set -- "$@" SOJOURN_DELAY=$run ;;
+    esac
+    env "$@" nice "$root/build/release/bin/sojourn" run -n $ranks "$root/build/release/bin/tests/job_maps" \
+      --operations 2000 || {
+      failed=1
+      echo "replay: $* sojourn run -n $ranks job_maps --operations 2000"
+    }
+    done=$((done + 2000 * 4 * 2 * ranks))
+  done
+  echo "containers: $done random operations in $run runs"
+  return $failed
 }
 
 shared() {
