@@ -54,7 +54,7 @@ function(sojourn_add_install)
   # The benchmarks find `sojourn` beside them, as in the build tree. Peers that need a library of
   # their own are apart, so that the package does not bring those in.
   get_property(targets DIRECTORY "${PROJECT_SOURCE_DIR}" PROPERTY BUILDSYSTEM_TARGETS)
-  list(FILTER targets INCLUDE REGEX "^(bench_|peer_|(counting_network|btree|btree_unchecked|uts|phold|sor|em3d_flow|mdforce|hot_table|chains|counters|phases|graph_walk|hash_join)$|(em3d|water|fft|lu|gups|indexgather|kmers|nine)(_mpi)?$)")
+  list(FILTER targets INCLUDE REGEX "^(bench_|peer_|(counting_network|btree|btree_unchecked|uts|phold|rmat|sor|em3d_flow|mdforce|hot_table|chains|counters|phases|graph_walk|hash_join)$|(em3d|water|fft|lu|gups|indexgather|kmers|nine)(_mpi)?$)")
   set(has_benchmarks FALSE)
   set(has_peers FALSE)
   foreach(target IN LISTS targets)

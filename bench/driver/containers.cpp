@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Containers: k-mers counted and keys inserted, beside MPI by hand and one std::unordered_map;
-// random updates by a bundle; walks that migrate.
+// random updates by a bundle; walks that migrate; searches of a graph beside one loop.
 #include <fmt/format.h>
 
 #include <array>
@@ -111,6 +111,35 @@ void compare_walks(report& result, const installation& here, const settings& cho
                    std::nullopt, compare(all, "migrate_hash", "rpc_hash"));
 }
 
+/// Graphs: each run times the same in one loop of one process.
+void compare_with_loop(report& result, const installation& here, const settings& chosen) {
+  struct search {
+    const char* form;
+    double reach;
+  };
+  constexpr std::array<search, 3> searches{{{"bfs", 2}, {"components", 1.2}, {"triangles", 0.7}}};
+  tell_progress("containers: graphs");
+  std::vector<contender> contenders;
+  samples alone;
+  for (const search& s : searches)
+    contenders.push_back({s.form, [&, form = std::string(s.form)] {
+                            const nlohmann::json figures =
+                                application_run::of_sojourn(
+                                    here, ranks, "rmat",
+                                    {"--form", form, "--scale", chosen.work.quick ? "15" : "18"})
+                                    .figures();
+                            alone[form].push_back(figures.at("seconds_alone").get<double>());
+                            return figures.at("seconds").get<double>();
+                          }});
+  const samples all = interleave(chosen.work.rounds(), contenders);
+  for (const search& s : searches) {
+    const samples both{{"ours", all.find(s.form)->second}, {"alone", alone.find(s.form)->second}};
+    result.add_ratio(group, fmt::format("{}_over_serial", s.form),
+                     fmt::format("time, {} of an R-MAT graph over one loop in one process", s.form),
+                     s.reach, compare(both, "ours", "alone"));
+  }
+}
+
 }  // namespace
 
 void bench_containers(report& result, const installation& here, const settings& chosen) {
@@ -159,6 +188,7 @@ void bench_containers(report& result, const installation& here, const settings& 
                     {"--updates", updates}},
                    nullptr);
   compare_walks(result, here, chosen);
+  compare_with_loop(result, here, chosen);
 }
 
 }  // namespace bench

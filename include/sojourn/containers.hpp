@@ -5,5 +5,8 @@
 
 #include "sojourn/containers/dist_bag.hpp"
 #include "sojourn/containers/dist_counter.hpp"
+#include "sojourn/containers/dist_disjoint_set.hpp"
+#include "sojourn/containers/dist_graph.hpp"
 #include "sojourn/containers/dist_map.hpp"
 #include "sojourn/containers/dist_vector.hpp"
+#include "sojourn/containers/trail.hpp"

@@ -87,7 +87,7 @@ for program in btree tour counting_network; do
   refuses 2 "--requesters" "$bin/$program" --requesters 0
   refuses 2 "--requesters" "$bin/$program" --requesters -3
 done
-for program in btree tour counting_network uts phold em3d water fft lu gups indexgather kmers sor em3d_flow mdforce \
+for program in btree tour counting_network uts phold em3d water fft lu gups indexgather kmers rmat sor em3d_flow mdforce \
   hot_table chains counters phases graph_walk hash_join; do
   refuses 2 "--frobnicate" "$bin/$program" --frobnicate
   refuses 2 "superfluous" "$bin/$program" superfluous
@@ -142,6 +142,9 @@ refuses 2 "--k" "$bin/kmers" --k 30
 refuses 2 "--k" "$bin/kmers" --k 33
 refuses 2 "--form walk needs" "$bin/kmers" --form walk --random-keys 5
 refuses 2 "--bases" "$bin/kmers" --bases 99
+refuses 2 "--scale" "$bin/rmat" --scale 29
+refuses 2 "--degree" "$bin/rmat" --degree 0
+refuses 2 "--form" "$bin/rmat" --form colours
 for program in gups indexgather; do
   refuses 2 "--form" "$bin/$program" --form mpi
   refuses 2 "--log2" "$bin/$program" --log2 99

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist_vector and dist_bag: each operation does what it says, in blocks and in turn, for sizes from
-// none to many, of plain elements and of such as own memory.
+// dist_vector, dist_bag and trail: each operation does what it says, in blocks and in turn, for
+// sizes from none to many, of plain elements and of such as own memory.
 #include <sojourn/containers/dist_bag.hpp>
 #include <sojourn/containers/dist_vector.hpp>
+#include <sojourn/containers/trail.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "jobs/check.hpp"
+#include "memory/global_heap.hpp"
 
 using namespace sojourn;
 
@@ -314,6 +316,64 @@ void an_iterator_names_an_item_that_was_taken_out() {
   b.destroy_all();
 }
 
+// ---- Trails -------------------------------------------------------------------------------------
+
+struct step {
+  u64 number;
+  rank_t on;
+  friend bool operator==(const step&, const step&) = default;
+};
+/// Goes from rank to rank, and notes some steps on each.
+template <class Trail>
+Trail wander(u64 from, int steps, via how) {
+  Trail noted;
+  std::mt19937_64 random(from);
+  for (int i = 0; i < steps; ++i) {
+    if (random() % 5 == 0)
+      migrate_to(static_cast<rank_t>(random() % static_cast<u64>(rank_count())), how);
+    noted.push_back({random(), rank_me()});
+  }
+  return noted;
+}
+template <class Trail>
+void what_is_left_on_the_way_is_at_home_again() {
+  for (const int steps : {0, 1, 4, 5, 8, 9, 100, 3000}) {
+    const u64 from = seed + static_cast<u64>(steps);
+    Trail noted = activate(wander<Trail>, from, steps, via::migrate);
+    CHECK_EQUAL(noted.size(), static_cast<std::size_t>(steps));
+    CHECK_EQUAL(noted.empty(), steps == 0);
+    std::vector<step> expected;
+    std::mt19937_64 random(from);
+    rank_t on = rank_me();
+    for (int i = 0; i < steps; ++i) {
+      if (random() % 5 == 0) on = static_cast<rank_t>(random() % static_cast<u64>(rank_count()));
+      expected.push_back({random(), on});
+    }
+    CHECK(noted.take() == expected);
+    CHECK(noted.empty() && noted.take().empty());
+    // It may be used again, and passed on.
+    noted.push_back({7, 0});
+    const std::size_t size =
+        rpc(next(), [](Trail theirs) { return theirs.take().size(); }, noted).get();
+    CHECK_EQUAL(size, 1u);
+  }
+}
+void trails_of_all_sizes() {
+  what_is_left_on_the_way_is_at_home_again<trail<step>>();
+  what_is_left_on_the_way_is_at_home_again<trail<step, 1>>();
+  what_is_left_on_the_way_is_at_home_again<trail<step, 500>>();
+}
+/// What was left and taken is forgotten on its rank.
+void a_trail_that_was_taken_leaves_nothing() {
+  const auto in_use = [] { return reduce(detail::heap_bytes_in_use(), std::plus<>()); };
+  barrier();
+  const std::size_t before = in_use();
+  for (u64 i = 0; i < 50; ++i) (void)activate(wander<trail<step>>, i, 200, via::migrate).take();
+  barrier();
+  // Checked mode keeps destroyed objects for a while.
+  if (std::getenv("SOJOURN_CHECKED") == nullptr) CHECK_EQUAL(in_use(), before);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -334,6 +394,8 @@ int main(int argc, char** argv) {
     check::claim("a loop over a bag may wait", a_loop_over_a_bag_may_wait);
     check::claim("an iterator names an item that was taken out",
                  an_iterator_names_an_item_that_was_taken_out);
+    check::claim("what is left on the way is at home again", trails_of_all_sizes);
+    check::claim("a trail that was taken leaves nothing", a_trail_that_was_taken_leaves_nothing);
     return check::verdict();
   });
 }

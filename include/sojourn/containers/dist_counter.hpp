@@ -22,7 +22,7 @@
 #include "sojourn/activate.hpp"
 #include "sojourn/calls/bundle.hpp"
 #include "sojourn/collectives.hpp"
-#include "sojourn/containers/hash_table.hpp"
+#include "sojourn/containers/count_table.hpp"
 #include "sojourn/containers/items.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/finish.hpp"
@@ -103,33 +103,32 @@ struct unsent_counts;
 template <class K, class Hash>
 class counter_part {
  public:
-  using table = hash_table<K, long, Hash>;
+  using table = count_table<K, Hash>;
   using unsent_type = unsent_counts<K, Hash>;
 
   counter_part();
   ~counter_part();
+  /// Of the counters of this type: the one that this rank used last.
+  struct used {
+    sharded<counter_part> parts;
+    counter_part* mine = nullptr;
+  };
+  static inline used last_used;
 
-  long count(const K& key) const {
-    const auto* const element = counts.find(key);
-    return element == nullptr ? 0 : element->second;
-  }
-  void add(const K& key, long times) {
-    counts.find_or_make(key, table::hash_of(key), 0).first->second += times;
-  }
+  long count(const K& key) const { return counts.count(key); }
+  void add(const K& key, long times) { counts.add(key, table::hash_of(key), times); }
   void add_all(batch<keyed<K, long>> items) {
     with_look_ahead(
         counts, items, [](const keyed<K, long>& item) -> const K& { return item.key; },
         [&](const keyed<K, long>& item, std::uint64_t hash) {
-          counts.find_or_make(item.key, hash, 0).first->second += std::get<0>(item.arguments);
+          counts.add(item.key, hash, std::get<0>(item.arguments));
         });
   }
   /// Adds 1 to each.
   void add_ones(batch<K> keys) {
     with_look_ahead(
         counts, keys, [](const K& key) -> const K& { return key; },
-        [&](const K& key, std::uint64_t hash) {
-          ++counts.find_or_make(key, hash, 0).first->second;
-        });
+        [&](const K& key, std::uint64_t hash) { counts.add(key, hash, 1); });
   }
 
   table counts;
@@ -158,9 +157,16 @@ struct unsent_counts {
   using part = counter_part<K, Hash>;
   static constexpr bool are_gathered = is_plain_item<K, long>;
 
-  explicit unsent_counts(const sharded<part>& parts) : ones(parts) {}
+  explicit unsent_counts(const sharded<part>& parts)
+      : members(static_cast<std::uint64_t>(parts.rank_count())), ones(parts) {
+    for (rank_t i = 0; i < parts.rank_count(); ++i) ranks.push_back(parts.rank_of(i));
+  }
+  /// As rank_of_hash (items.hpp), without a look at the names.
+  rank_t rank_of_hash(std::uint64_t hash) const { return ranks[(hash >> 32) * members >> 32]; }
 
   finish_scope scope;
+  std::uint64_t members;
+  std::vector<rank_t> ranks;  ///< Of the members.
   count_cache<K> cache;
   typename keys_of_ones<part, are_gathered>::type ones;
 };
@@ -168,7 +174,9 @@ struct unsent_counts {
 template <class K, class Hash>
 counter_part<K, Hash>::counter_part() = default;
 template <class K, class Hash>
-counter_part<K, Hash>::~counter_part() = default;
+counter_part<K, Hash>::~counter_part() {
+  if (last_used.mine == this) last_used = {};
+}
 
 }  // namespace containers
 
@@ -184,8 +192,8 @@ class dist_counter {
   using unsent_type = typename part::unsent_type;
 
  public:
-  using value_type = std::pair<const K, long>;
-  using iterator = typename part::table::const_iterator;
+  using value_type = std::pair<K, long>;
+  using iterator = typename part::table::iterator;
 
   /// Names no counter.
   constexpr dist_counter() = default;
@@ -206,7 +214,7 @@ class dist_counter {
   /// to 0 may come to be there, with 0, or not.)
   [[gnu::always_inline]] inline void ff_add(K key, long times = 1) const {
     if (times == 0) return;
-    part& mine = parts_.here();
+    part& mine = here();
     unsent_type* unsent = mine.unsent.get();
     const finish_scope scope = finish_scope::innermost();
     if (unsent == nullptr || unsent->scope != scope) [[unlikely]] {
@@ -220,7 +228,7 @@ class dist_counter {
     }
     if constexpr (unsent_type::are_gathered) {
       if (times == 1) [[likely]]
-        return unsent->ones.to(containers::rank_of_hash(parts_, hash), key);
+        return unsent->ones.to(unsent->rank_of_hash(hash), key);
     }
     send(key, times);
   }
@@ -240,8 +248,9 @@ class dist_counter {
     return parts_.on(owner(key)).template async<&part::count>(key);
   }
 
-  // This rank's keys with their counts.
-  iterator begin() const { return std::as_const(parts_.here().counts).begin(); }
+  /// This rank's keys with their counts. Errors: sojourn::error when an iterator is used after so
+  /// many keys were added that the table has grown.
+  iterator begin() const { return iterator(parts_.here().counts); }
   iterator end() const { return {}; }
   std::size_t size_here() const { return parts_.here().counts.size(); }
 
@@ -285,6 +294,14 @@ class dist_counter {
     });
     counts.erase(end, counts.end());
     return counts;
+  }
+
+  /// parts_.here(), but for the counter that was used last it is at hand.
+  [[gnu::always_inline]] inline part& here() const {
+    auto& last = part::last_used;
+    if (last.parts != parts_) [[unlikely]]
+      last = {parts_, &parts_.here()};
+    return *last.mine;
   }
 
   void send(const K& key, long times) const {

@@ -24,6 +24,7 @@
 #include "sojourn/calls/nonblocking.hpp"
 #include "sojourn/collectives.hpp"
 #include "sojourn/containers/items.hpp"
+#include "sojourn/containers/layouts.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/future.hpp"
 #include "sojourn/global_ptr.hpp"
@@ -35,88 +36,6 @@
 namespace sojourn {
 
 namespace containers {
-
-/// How the elements of a dist_vector are dealt out: which member has the i-th, at which place of
-/// its part; and the other way round.
-///
-/// In blocks: each member has a stretch of indices, of equal length but for the last ones.
-struct blocks {
-  blocks(std::size_t size, std::size_t of_members)
-      : per_member(std::max<std::size_t>(1, (size + of_members - 1) / of_members)) {}
-  std::size_t member_of(std::size_t i) const { return i / per_member; }
-  std::size_t place_of(std::size_t i, std::size_t member) const { return i - member * per_member; }
-  std::size_t index_of(std::size_t member, std::size_t place) const {
-    return member * per_member + place;
-  }
-  std::size_t count_of(std::size_t member, std::size_t size) const {
-    return std::min(size, (member + 1) * per_member) - std::min(size, member * per_member);
-  }
-  static constexpr bool is_in_order = true;  ///< What is behind is on no earlier member.
-  static constexpr std::size_t step(std::size_t) { return 1; }
-  std::size_t per_member;
-};
-/// In turn: the members have the indices 0, 1, 2, … in turn.
-struct cyclic {
-  cyclic(std::size_t, std::size_t of_members) : members(of_members) {}
-  std::size_t member_of(std::size_t i) const { return i % members; }
-  std::size_t place_of(std::size_t i, std::size_t) const { return i / members; }
-  std::size_t index_of(std::size_t member, std::size_t place) const {
-    return place * members + member;
-  }
-  std::size_t count_of(std::size_t member, std::size_t size) const {
-    return (size + members - 1 - member) / members;
-  }
-  static constexpr bool is_in_order = false;
-  static constexpr std::size_t step(std::size_t members) { return members; }
-  std::size_t members;
-};
-
-/// Some indices, each `step` behind the one before: for (std::size_t i : …).
-class indices {
- public:
-  class iterator {
-   public:
-    using value_type = std::size_t;
-    using difference_type = std::ptrdiff_t;
-    using reference = std::size_t;
-    using pointer = const std::size_t*;
-    using iterator_category = std::input_iterator_tag;
-
-    constexpr iterator() = default;
-    constexpr iterator(std::size_t at, std::size_t step) : at_(at), step_(step) {}
-    constexpr std::size_t operator*() const { return at_; }
-    constexpr iterator& operator++() {
-      at_ += step_;
-      return *this;
-    }
-    constexpr iterator operator++(int) {
-      const iterator before = *this;
-      ++*this;
-      return before;
-    }
-    friend constexpr bool operator==(const iterator& a, const iterator& b) {
-      return a.at_ == b.at_;
-    }
-
-   private:
-    std::size_t at_ = 0;
-    std::size_t step_ = 1;
-  };
-
-  constexpr indices(std::size_t first, std::size_t count, std::size_t step)
-      : first_(first), count_(count), step_(step) {}
-  constexpr iterator begin() const { return {first_, step_}; }
-  constexpr iterator end() const { return {first_ + count_ * step_, step_}; }
-  constexpr std::size_t size() const { return count_; }
-  constexpr bool empty() const { return count_ == 0; }
-  /// The n-th.
-  constexpr std::size_t operator[](std::size_t n) const { return first_ + n * step_; }
-
- private:
-  std::size_t first_;
-  std::size_t count_;
-  std::size_t step_;
-};
 
 /// One rank's part of a dist_vector.
 template <class T, class Layout>
@@ -171,9 +90,6 @@ class vector_part {
 };
 
 }  // namespace containers
-
-using containers::blocks;
-using containers::cyclic;
 
 /// An array of a fixed length, dealt out over the ranks that made it: in `blocks`, or `cyclic`. A
 /// name of 8 bytes, which travels. Elements are of a type that travels or is marshalled, and can be

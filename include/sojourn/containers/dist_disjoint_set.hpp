@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which elements belong together: disjoint sets of 0 … n - 1, joined by all ranks.
+//
+//     const auto sets = dist_disjoint_set<>::make(vertices);           // on all ranks together
+//     for (auto [u, v] : my_edges) sets.unite_here(u, v);              // no message
+//     sets.compress_all();
+//     for (auto [v, root] : sets) …                                    // this rank's elements
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sojourn/collectives.hpp"
+#include "sojourn/containers/layouts.hpp"
+#include "sojourn/errors.hpp"
+#include "sojourn/global_ptr.hpp"
+#include "sojourn/sharded.hpp"
+#include "sojourn/team.hpp"
+#include "sojourn/via.hpp"
+
+namespace sojourn {
+
+namespace containers {
+
+/// Disjoint sets of 0 … n - 1 on one rank. The least member of a set is its root. Memory is used
+/// for the neighbourhood of elements that were joined, and can be had back.
+template <class Index>
+class local_forest {
+ public:
+  explicit local_forest(std::size_t size)
+      // Zeros that nobody has touched take no memory, where there are many.
+      : less_(static_cast<Index*>(std::calloc(std::max<std::size_t>(size, 1), sizeof(Index)))) {
+    if (less_ == nullptr) throw std::bad_alloc();
+  }
+
+  Index root(Index i) const {
+    Index* const less = less_.get();
+    for (;;) {
+      const Index parent = i - less[i];
+      const Index above = parent - less[parent];
+      if (above == parent) return parent;
+      // Path halving: Tarjan and van Leeuwen (1984).
+      less[i] = i - above;
+      i = above;
+    }
+  }
+  void unite(Index a, Index b) {
+    a = root(a);
+    b = root(b);
+    if (a == b) return;
+    if (a < b) std::swap(a, b);
+    less_.get()[a] = a - b;
+    joined_.push_back(a);
+  }
+  bool is_empty() const { return joined_.empty(); }
+  /// Calls see(i, root) for each element that is no root, after which all are alone again.
+  template <class See>
+  void take_apart(See see) {
+    for (const Index i : joined_) see(i, root(i));
+    for (const Index i : joined_) less_.get()[i] = 0;
+    joined_.clear();
+  }
+
+ private:
+  struct freed {
+    void operator()(void* p) const { std::free(p); }
+  };
+  /// By how much the parent of each is less; 0: it is a root.
+  std::unique_ptr<Index[], freed> less_;
+  std::vector<Index> joined_;  ///< All that are no roots.
+};
+
+/// One rank's part of a dist_disjoint_set.
+template <class Index, class Layout>
+class disjoint_set_part {
+ public:
+  disjoint_set_part(std::size_t size_of_all, std::size_t members, std::size_t number)
+      : size(size_of_all),
+        layout(size_of_all, members),
+        member(number),
+        parents(layout.count_of(number, size_of_all)),
+        joined_here(size_of_all) {
+    for (std::size_t place = 0; place < parents.size(); ++place)
+      parents[place] = static_cast<Index>(layout.index_of(number, place));
+  }
+  bool is_here(std::size_t i) const { return layout.member_of(i) == member; }
+  Index& parent(std::size_t i) { return parents[layout.place_of(i, member)]; }
+  Index parent(std::size_t i) const { return parents[layout.place_of(i, member)]; }
+  /// The parent, or whichever is behind it on this rank.
+  Index ancestor(std::size_t i) const {
+    for (;;) {
+      const Index above = parent(i);
+      if (above == i || !is_here(above)) return above;
+      i = above;
+    }
+  }
+
+  const std::size_t size;  ///< Of all parts together.
+  const Layout layout;
+  const std::size_t member;
+  std::vector<Index> parents;       ///< Of the elements of this rank; at most the element itself.
+  local_forest<Index> joined_here;  ///< What the other ranks do not know yet.
+};
+
+/// Goes over this rank's elements.
+template <class Index, class Layout>
+class disjoint_set_iterator {
+  using part = disjoint_set_part<Index, Layout>;
+
+ public:
+  struct member {
+    Index element;
+    Index root;
+  };
+  using value_type = member;
+  using difference_type = std::ptrdiff_t;
+  using reference = member;
+  using pointer = void;
+  using iterator_category = std::input_iterator_tag;
+
+  disjoint_set_iterator() = default;
+  disjoint_set_iterator(const part& of, std::size_t place) : of_(&of), place_(place) {}
+  member operator*() const {
+    return {static_cast<Index>(of_->layout.index_of(of_->member, place_)), of_->parents[place_]};
+  }
+  disjoint_set_iterator& operator++() {
+    ++place_;
+    return *this;
+  }
+  disjoint_set_iterator operator++(int) {
+    const disjoint_set_iterator before = *this;
+    ++*this;
+    return before;
+  }
+  friend bool operator==(const disjoint_set_iterator& a, const disjoint_set_iterator& b) {
+    return a.place_ == b.place_;
+  }
+
+ private:
+  const part* of_ = nullptr;
+  std::size_t place_ = 0;
+};
+
+}  // namespace containers
+
+/// Disjoint sets of 0 … n - 1, each element on a rank: in turn, or in `blocks`. A name of 8 bytes,
+/// which travels. Ranks join elements on their own, in memory: none of that is sent before
+/// compress_all(), which makes one of what all ranks have joined. Each rank uses up to
+/// sizeof(Index)
+/// * n bytes meanwhile, as far as it has joined elements. `Index` is std::uint64_t where there are
+/// more than four thousand million. What names say, and errors: as dist_map (dist_map.hpp). Used on
+/// ranks that made it. Errors: sojourn::error when there is no element i.
+///
+/// Source: Rem's algorithm (Dijkstra, A Discipline of Programming, 1976), whose links lead from the
+/// greater to the lesser element, so that they can be joined in any order.
+template <class Index = std::uint32_t, class Layout = cyclic>
+class dist_disjoint_set {
+  static_assert(std::unsigned_integral<Index>, "sojourn: an element is an unsigned integer");
+  using part = containers::disjoint_set_part<Index, Layout>;
+
+ public:
+  using iterator = containers::disjoint_set_iterator<Index, Layout>;
+
+  /// Names no sets.
+  constexpr dist_disjoint_set() = default;
+  /// Collective among `members`, which pass the same `size`: each element is alone. Suspends.
+  /// Errors: sojourn::error when Index is too small for so many; std::bad_alloc, on its rank.
+  static dist_disjoint_set make(std::size_t size, const team& members = team::world()) {
+    if (size > 0 && size - 1 > std::numeric_limits<Index>::max())
+      throw error("a dist_disjoint_set of " + std::to_string(size) +
+                  " elements needs a greater type for them: dist_disjoint_set<std::uint64_t>");
+    dist_disjoint_set made;
+    made.parts_ = make_sharded<part>(members, size, static_cast<std::size_t>(members.rank_count()),
+                                     static_cast<std::size_t>(members.rank_me()));
+    return made;
+  }
+  /// Collective. Requires: nobody uses the sets any more. Suspends.
+  void destroy_all() const { parts_.destroy(); }
+  constexpr explicit operator bool() const { return static_cast<bool>(parts_); }
+  friend constexpr bool operator==(const dist_disjoint_set&, const dist_disjoint_set&) = default;
+
+  /// How many elements there are.
+  std::size_t size() const { return parts_.here().size; }
+  rank_t owner(std::size_t i) const {
+    const part& mine = check(i);
+    return parts_.rank_of(static_cast<rank_t>(mine.layout.member_of(i)));
+  }
+
+  /// Joins the sets of two elements, on whichever rank they are: on this rank at once, for the
+  /// others with compress_all(). Does not suspend.
+  void unite_here(std::size_t a, std::size_t b) const {
+    part& mine = check(std::max(a, b));
+    mine.joined_here.unite(static_cast<Index>(a), static_cast<Index>(b));
+  }
+
+  // What follows tells what was joined before compress_all(), and nothing later.
+
+  /// The least element of the set. Waits for the rank of the element.
+  std::size_t root(via how, std::size_t i) const {
+    return parts_.on(owner(i)).template call<&part::ancestor>(how, i);
+  }
+  std::size_t root(std::size_t i) const { return root(via::unsaid, i); }
+  /// Two elements are in one set. Waits.
+  bool same(std::size_t a, std::size_t b) const { return root(a) == root(b); }
+  /// Errors: sojourn::error when the element is on another rank.
+  std::size_t root_here(std::size_t i) const {
+    const part& mine = check(i);
+    if (!mine.is_here(i))
+      throw error("dist_disjoint_set::root_here(" + std::to_string(i) + ") is called on rank " +
+                  std::to_string(rank_me()) + ", and the element is on another one: use root");
+    return mine.parent(i);
+  }
+  /// This rank's elements, each with its root: for (auto [element, root] : sets).
+  iterator begin() const { return {parts_.here(), 0}; }
+  iterator end() const { return {parts_.here(), size_here()}; }
+  std::size_t size_here() const { return parts_.here().parents.size(); }
+
+  // Collective.
+
+  /// How many sets there are.
+  std::size_t count_all() const {
+    std::size_t roots = 0;
+    for (const auto& [element, root] : *this) roots += element == root ? 1 : 0;
+    return reduce(roots, std::plus<>(), parts_.members());
+  }
+  /// Makes one of what all ranks have joined: now each element has its root. Requires: nobody else
+  /// uses the sets meanwhile. Suspends.
+  void compress_all() const {
+    const team members = parts_.members();
+    part& mine = parts_.here();
+    join_all(mine, members);
+    find_roots(mine, members);
+  }
+
+ private:
+  using lists = std::vector<std::vector<Index>>;
+
+  part& check(std::size_t i) const {
+    part& mine = parts_.here();
+    if (i >= mine.size) [[unlikely]]
+      throw error("a dist_disjoint_set of " + std::to_string(mine.size) +
+                  " elements has no element " + std::to_string(i));
+    return mine;
+  }
+  static bool is_any(bool here, const team& members) {
+    return reduce(here ? 1 : 0, std::plus<>(), members) > 0;
+  }
+
+  /// Links an element of this rank to a lesser one. What it was linked to is in the same set then:
+  /// both are joined on this rank, for the next round.
+  static void link(part& mine, Index i, Index to) {
+    Index& parent = mine.parent(i);
+    if (parent != i && parent != to) mine.joined_here.unite(parent, to);
+    parent = std::min(parent, to);
+  }
+  /// Each round sends of each element that has a lesser one in its set, as this rank knows, which
+  /// is the least of them. It ends because what goes on to the next round is less than the element.
+  static void join_all(part& mine, const team& members) {
+    const auto count = static_cast<std::size_t>(members.rank_count());
+    while (is_any(!mine.joined_here.is_empty(), members)) {
+      lists to(count);
+      mine.joined_here.take_apart([&](Index i, Index root) {
+        std::vector<Index>& theirs = to[mine.layout.member_of(i)];
+        theirs.push_back(i);
+        theirs.push_back(root);
+      });
+      for (const std::vector<Index>& pairs : all_to_all(std::move(to), members))
+        for (std::size_t k = 0; k < pairs.size(); k += 2) link(mine, pairs[k], pairs[k + 1]);
+    }
+  }
+  /// Each round asks for the parents of the parents. They have moved up meanwhile, so that the way
+  /// to the root halves.
+  static void find_roots(part& mine, const team& members) {
+    const auto count = static_cast<std::size_t>(members.rank_count());
+    for (;;) {
+      // A parent is less than its child: in this order it has moved already.
+      std::vector<Index> asked;
+      for (std::size_t place = 0; place < mine.parents.size(); ++place) {
+        Index& parent = mine.parents[place];
+        if (mine.is_here(parent)) parent = mine.parent(parent);
+        if (!mine.is_here(parent) && (asked.empty() || asked.back() != parent))
+          asked.push_back(parent);
+      }
+      std::sort(asked.begin(), asked.end());
+      asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
+
+      lists to(count);
+      for (const Index i : asked) to[mine.layout.member_of(i)].push_back(i);
+      lists questions = all_to_all(to, members);
+      for (std::vector<Index>& theirs : questions)
+        for (Index& i : theirs) i = mine.ancestor(i);
+      const lists answers = all_to_all(std::move(questions), members);
+
+      bool has_moved = false;
+      Index found = 0;
+      Index above = 0;  // the answer for `found`: many elements have the same parent as the last
+      bool is_known = false;
+      for (Index& parent : mine.parents) {
+        if (mine.is_here(parent)) continue;
+        if (!is_known || parent != found) {
+          const std::size_t member = mine.layout.member_of(parent);
+          const auto at = std::lower_bound(to[member].begin(), to[member].end(), parent);
+          above = answers[member][static_cast<std::size_t>(at - to[member].begin())];
+          found = parent;
+          is_known = true;
+          has_moved = has_moved || above != parent;
+        }
+        parent = above;
+      }
+      if (!is_any(has_moved, members)) return;
+    }
+  }
+
+  sharded<part> parts_;
+};
+
+}  // namespace sojourn
