@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -30,7 +29,6 @@ class stopwatch {
   std::uint64_t start_ns_;
 };
 
-constexpr std::uint32_t far = std::numeric_limits<std::uint32_t>::max();
 using vertices = sojourn::dist_bag<vertex>;
 
 /// What happens at a vertex that a search reaches.

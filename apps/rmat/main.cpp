@@ -24,16 +24,19 @@ double median(std::vector<double> times) {
 /// The same by one process.
 result run_alone(const std::string& form, const serial_graph& graph, vertex hub) {
   result r;
+  std::vector<std::uint32_t> values;
   const auto start = std::chrono::steady_clock::now();
   if (form == "bfs") {
-    r.all = search_alone(graph, hub);
-    r.number = r.all.found;
+    values = search_alone(graph, hub);
   } else if (form == "components") {
-    r.all = components_alone(graph, r.number);
+    values = components_alone(graph);
   } else {
     r.number = triangles_alone(graph);
   }
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  r.all = summary(values);
+  if (form == "bfs") r.number = r.all.found;
+  for (vertex v = 0; form == "components" && v < values.size(); ++v) r.number += values[v] == v;
   return r;
 }
 

@@ -128,8 +128,8 @@ void compare_with_loop(report& result, const installation& here, const settings&
                                     here, ranks, "rmat",
                                     {"--form", form, "--scale", chosen.work.quick ? "15" : "18"})
                                     .figures();
-                            alone[form].push_back(figures.at("seconds_alone").get<double>());
-                            return figures.at("seconds").get<double>();
+                            alone[form].push_back(figures.at("seconds_alone").get<double>() * 1e9);
+                            return figures.at("seconds").get<double>() * 1e9;
                           }});
   const samples all = interleave(chosen.work.rounds(), contenders);
   for (const search& s : searches) {

@@ -97,7 +97,7 @@ void islands(roads map) {
   });
   const auto largest = sizes.top_all(1);
   if (rank_me() == 0)
-    std::printf("%zu parts, the largest of %ld towns\n", count, largest[0].second);
+    std::printf("parts: %zu, the largest of %ld towns\n", count, largest[0].second);
   sizes.destroy_all();
   sets.destroy_all();
 }

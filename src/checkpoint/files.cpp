@@ -115,7 +115,7 @@ bool lock_checkpoint(const std::string& path, int rank, bool signs) {
     part.l_len = 1;
     if (fcntl(fd, F_SETLK, &part) != 0) {
       bool held = errno == EACCES || errno == EAGAIN;
-      const std::string what = in_use(path, fd);
+      const std::string what = held ? in_use(path, fd) : "";
       close(fd);
       if (!held) return false;
       throw error(what + ": " + remedy_in_use);
@@ -143,7 +143,7 @@ void refuse_if_in_use(const std::string& path) {
   all.l_type = F_WRLCK;
   all.l_whence = SEEK_SET;
   const bool held = fcntl(fd, F_GETLK, &all) == 0 && all.l_type != F_UNLCK;
-  const std::string what = in_use(path, fd);
+  const std::string what = held ? in_use(path, fd) : "";
   close(fd);
   if (held) refuse_to_restore(what, remedy_in_use);
 }

@@ -190,8 +190,8 @@ std::byte* room_in_new_run(int to, const bundled_function& called, std::uint64_t
     waits_outside_fiber();
   const std::size_t least = header_bytes_of(called) + bytes;
   for (;;) {
-    // Looked at again after each send, which suspends: meanwhile other fibers may have filled the
-    // bundle, and this thread may have been moved; then `bundles` is another rank's, or null.
+    // Looked at again after each send, which may suspend: meanwhile other fibers may have filled
+    // the bundle, and this thread may have been moved; then `bundles` is another rank's, or null.
     if (static_cast<unsigned>(to) >= open_run_count ||
         least + sizeof(scope_ticket) > chosen.bytes || is_lost(to)) {
       return nullptr;

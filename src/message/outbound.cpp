@@ -486,13 +486,22 @@ bool send_late_bundles(int to) {
 
 bool put_bundle_aside(int to) {
   bundle& b = bundles[to];
-  if (dispatcher.late_bundle_memory + b.memory > late_bundle_memory_max) return false;
   b.close_run();
-  peer_of(to).late_bundles.push_back({b.first, b.bytes(), b.memory, b.weight, b.open->scope});
-  dispatcher.late_bundle_memory += b.memory;
-  b.first = nullptr;
-  b.open->next = nullptr;
-  b.memory = 0;
+  const std::size_t bytes = b.bytes();
+  const bool is_full = bytes >= b.memory / 2;
+  const std::size_t memory = is_full ? b.memory : bytes;
+  if (dispatcher.late_bundle_memory + memory > late_bundle_memory_max) return false;
+  std::byte* runs = b.first;
+  if (is_full) {
+    b.first = nullptr;
+    b.memory = 0;
+  } else {  // its scope has changed: a copy takes as much as it needs
+    runs = static_cast<std::byte*>(runtime_resource()->allocate(memory));
+    std::memcpy(runs, b.first, bytes);
+  }
+  b.open->next = b.first;
+  peer_of(to).late_bundles.push_back({runs, bytes, memory, b.weight, b.open->scope});
+  dispatcher.late_bundle_memory += memory;
   return true;
 }
 

@@ -11,8 +11,9 @@ namespace sojourn::detail {
 
 class scope_weight {
  public:
-  /// How much home mints for a message. Another rank gives half of its weight to each message; when
-  /// it runs out, it asks home for more.
+  /// How much home mints for a message. Another rank gives a sixteenth of its weight to each
+  /// message, so that it can send some hundred, and half of it when it has little; when it runs
+  /// out, it asks home for more.
   static constexpr std::uint64_t minted_at_once = std::uint64_t{1} << 40;
 
   explicit scope_weight(bool at_home) : at_home_(at_home) {}
@@ -21,7 +22,10 @@ class scope_weight {
   /// True when no message can take weight along before home has sent more.
   bool is_exhausted() const { return !at_home_ && amount_ < 2; }
   /// How much the next message takes along; 0 when is_exhausted().
-  std::uint64_t available() const { return at_home_ ? minted_at_once : amount_ / 2; }
+  std::uint64_t available() const {
+    if (at_home_) return minted_at_once;
+    return amount_ / (amount_ < little ? 2 : 16);
+  }
   /// Takes available(). Requires: not is_exhausted().
   std::uint64_t take() {
     const std::uint64_t taken = available();
@@ -45,6 +49,8 @@ class scope_weight {
   std::uint64_t take_all() { return std::exchange(amount_, 0); }
 
  private:
+  static constexpr std::uint64_t little = std::uint64_t{1} << 20;
+
   bool at_home_;
   std::uint64_t amount_ =
       0;  ///< At home: what was minted and is not back. Elsewhere: what this rank holds.

@@ -48,7 +48,7 @@ TEST(scopes, a_finish_waits_for_what_was_sent_and_what_that_began) {
 
 void is_given_back() {
   with_scopes([] {
-    const scope_ticket come{ticket_id{1} << 48 | 7, 1 << 20};
+    const scope_ticket come{ticket_id{1} << 48 | 7, 1 << 10};
     void* const scope = on_dispatch.scopes.give({}, come);
     CLAIM(finish_is_open() && finish_of(scope) == come.scope && !is_finish(come.scope));
     CLAIM(on_dispatch.scopes.available(scope) == come.weight / 2);

@@ -216,6 +216,12 @@ void mistakes_are_named() {
   const std::size_t too_many = (std::size_t{1} << 32) + 1;
   CHECK_THROWS(error, (void)dist_graph<>::make(too_many, [](auto) {}));
   CHECK_THROWS(error, (void)dist_disjoint_set<>::make(too_many));
+  if (rank_count() > 1) {
+    const std::size_t size = 10 + static_cast<std::size_t>(rank_me());
+    CHECK_THROWS(error, (void)dist_graph<>::make(size, [](auto add) { add(9, 9); }));
+    CHECK_THROWS(error, (void)dist_disjoint_set<>::make(size));
+    CHECK_THROWS(error, (void)dist_vector<int>::make(size));
+  }
 }
 
 // ---- Disjoint sets ------------------------------------------------------------------------------

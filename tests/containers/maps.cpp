@@ -363,8 +363,12 @@ void a_counter_counts() {
   CHECK_EQUAL(top[1].first, "be");
   CHECK_EQUAL(top[2].first, "to");
   CHECK_EQUAL(words.top_all(100).size(), 5u);
+  auto overtaken = words.begin();
   words.clear_all();
+  if (overtaken != words.end()) CHECK_THROWS(error, (void)*overtaken);
   CHECK_EQUAL(words.total_all(), 0);
+  CHECK(words.begin() == words.end());
+  CHECK_THROWS(error, dist_counter<std::string>().ff_add("nowhere"));
   words.destroy_all();
 }
 

@@ -36,6 +36,11 @@ edge edge_of(const settings& s, std::uint64_t i) {
 
 vertex hub_of(const settings& s) { return static_cast<vertex>(shuffled(0, s.scale)); }
 
+summary::summary(std::span<const std::uint32_t> values) {
+  for (vertex v = 0; v < values.size(); ++v)
+    if (values[v] != far) add(v, values[v]);
+}
+
 serial_graph::serial_graph(const settings& s) : first_(vertices_of(s) + 1) {
   std::vector<edge> edges(edges_of(s));
   for (std::uint64_t i = 0; i < edges.size(); ++i) {
@@ -66,8 +71,7 @@ serial_graph::serial_graph(const settings& s) : first_(vertices_of(s) + 1) {
   ends_.shrink_to_fit();
 }
 
-summary search_alone(const serial_graph& graph, vertex root) {
-  constexpr std::uint32_t far = ~std::uint32_t{0};
+std::vector<std::uint32_t> search_alone(const serial_graph& graph, vertex root) {
   std::vector<std::uint32_t> depth(graph.size(), far);
   marks reached(graph.size());
   std::vector<vertex> frontier{root};
@@ -85,13 +89,10 @@ summary search_alone(const serial_graph& graph, vertex root) {
       }
     frontier.swap(next);
   }
-  summary all;
-  for (vertex v = 0; v < graph.size(); ++v)
-    if (depth[v] != far) all.add(v, depth[v]);
-  return all;
+  return depth;
 }
 
-summary components_alone(const serial_graph& graph, std::uint64_t& components) {
+std::vector<vertex> components_alone(const serial_graph& graph) {
   std::vector<vertex> parent(graph.size());
   std::iota(parent.begin(), parent.end(), vertex{0});
   const auto root = [&](vertex v) {
@@ -105,13 +106,8 @@ summary components_alone(const serial_graph& graph, std::uint64_t& components) {
       const vertex b = root(u);
       parent[std::max(a, b)] = std::min(a, b);
     }
-  summary all;
-  components = 0;
-  for (vertex v = 0; v < graph.size(); ++v) {
-    components += parent[v] == v ? 1 : 0;
-    all.add(v, root(v));
-  }
-  return all;
+  for (vertex v = 0; v < graph.size(); ++v) parent[v] = root(v);
+  return parent;
 }
 
 std::uint64_t triangles_alone(const serial_graph& graph) {

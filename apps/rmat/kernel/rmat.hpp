@@ -39,6 +39,10 @@ struct summary {
   std::uint64_t found = 0;
   std::uint64_t check = 0;
 
+  summary() = default;
+  summary(std::uint64_t n, std::uint64_t sum) : found(n), check(sum) {}
+  /// Of a value for each vertex that is not `far`.
+  explicit summary(std::span<const std::uint32_t> values);
   void add(vertex v, std::uint64_t value) {
     ++found;
     check += mix64(v) * (value + 1);
@@ -64,10 +68,12 @@ class serial_graph {
   std::vector<vertex> ends_;
 };
 
-/// The vertices that a breadth-first search from `root` reaches, and how far each is.
-summary search_alone(const serial_graph& graph, vertex root);
-/// The least vertex of each vertex's component; `components` says how many there are.
-summary components_alone(const serial_graph& graph, std::uint64_t& components);
+/// A vertex that a search does not reach.
+inline constexpr std::uint32_t far = ~std::uint32_t{0};
+/// How far each vertex is from `root`, by a breadth-first search.
+std::vector<std::uint32_t> search_alone(const serial_graph& graph, vertex root);
+/// The least vertex of each vertex's component.
+std::vector<vertex> components_alone(const serial_graph& graph);
 std::uint64_t triangles_alone(const serial_graph& graph);
 
 /// A set of vertices, which can be emptied quickly by whoever knows what is in it.

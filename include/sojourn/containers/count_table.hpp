@@ -41,7 +41,7 @@ class count_table {
     return place.second == free ? 0 : place.second;
   }
   void clear() {
-    places_.assign(fewest_places, {K(), free});
+    places_ = places(fewest_places, {K(), free});
     mask_ = places_.size() - 1;
     count_ = 0;
     ++changes_;
@@ -87,7 +87,9 @@ class count_table {
    private:
     const auto& places() const {
       if (table_->changes_ != changes_) [[unlikely]]
-        throw error("a loop over a dist_counter has been overtaken by keys that were added");
+        throw error(
+            "the keys of a dist_counter have moved since a loop over them began, because keys were "
+            "added or all were cleared: loop when the finish that counts has ended");
       return table_->places_;
     }
     bool has_ended() const { return table_ == nullptr || at_ == table_->places_.size(); }

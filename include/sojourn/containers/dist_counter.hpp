@@ -214,12 +214,11 @@ class dist_counter {
   /// to 0 may come to be there, with 0, or not.)
   [[gnu::always_inline]] inline void ff_add(K key, long times = 1) const {
     if (times == 0) return;
-    part& mine = here();
-    unsent_type* unsent = mine.unsent.get();
+    unsent_type* unsent = here().unsent.get();
     const finish_scope scope = finish_scope::innermost();
     if (unsent == nullptr || unsent->scope != scope) [[unlikely]] {
-      if (!can_begin(mine, scope)) return send(key, times);
-      unsent = mine.unsent.get();
+      unsent = begin(scope);
+      if (unsent == nullptr) return send(key, times);
     }
     std::uint64_t hash = part::table::hash_of(key);
     if (!unsent->cache.is_paused()) {
@@ -299,7 +298,7 @@ class dist_counter {
   /// parts_.here(), but for the counter that was used last it is at hand.
   [[gnu::always_inline]] inline part& here() const {
     auto& last = part::last_used;
-    if (last.parts != parts_) [[unlikely]]
+    if (last.parts != parts_ || !parts_) [[unlikely]]
       last = {parts_, &parts_.here()};
     return *last.mine;
   }
@@ -315,10 +314,12 @@ class dist_counter {
     }
   }
 
-  /// True when counts of this finish can be kept back: another one has none here. The finish waits
-  /// for a thread, which sends them when this rank has nothing else to do.
-  [[gnu::noinline]] bool can_begin(part& mine, finish_scope scope) const {
-    if (!scope || mine.unsent != nullptr) return false;
+  /// Where counts of this finish are kept back; null when another one has some here. The finish
+  /// waits for a thread, which sends them when this rank has nothing else to do.
+  [[gnu::noinline]] unsent_type* begin(finish_scope scope) const {
+    const stay on_this_rank;  // where spawn may wait
+    part& mine = here();
+    if (!scope || mine.unsent != nullptr) return nullptr;
     mine.unsent = std::exchange(mine.spare, nullptr);
     if (mine.unsent == nullptr) mine.unsent = std::make_unique<unsent_type>(parts_);
     mine.unsent->scope = scope;
@@ -326,10 +327,11 @@ class dist_counter {
     try {
       spawn({.name = "counts to be sent", .pinned = true}, send_unsent, *this).detach();
     } catch (...) {
-      mine.spare = std::move(mine.unsent);
+      send_unsent(*this);  // what other fibers have counted meanwhile
       throw;
     }
-    return true;
+    // It may have been sent already.
+    return mine.unsent != nullptr && mine.unsent->scope == scope ? mine.unsent.get() : nullptr;
   }
   /// What is thrown goes to the finish; what a lost rank was to get is left out.
   static void send_unsent(dist_counter counter) {
@@ -348,8 +350,10 @@ class dist_counter {
     unsent->cache.empty(
         [&](const K& key, long times) { try_to([&] { counter.send(key, times); }); });
     try_to([&] { unsent->ones.flush(); });
-    mine.spare = std::move(unsent);
-    if (failure == nullptr) return;
+    if (failure == nullptr) {
+      mine.spare = std::move(unsent);
+      return;
+    }
     mine.failures.push_back(failure);
     rpc_ff(rank_me(), throw_failure, counter);
   }

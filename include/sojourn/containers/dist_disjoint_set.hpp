@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "sojourn/collectives.hpp"
+#include "sojourn/containers/items.hpp"
 #include "sojourn/containers/layouts.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/global_ptr.hpp"
@@ -34,15 +35,11 @@ namespace sojourn {
 namespace containers {
 
 /// Disjoint sets of 0 … n - 1 on one rank. The least member of a set is its root. Memory is used
-/// for the neighbourhood of elements that were joined, and can be had back.
+/// for the neighbourhood of elements that were joined, until they are taken apart.
 template <class Index>
 class local_forest {
  public:
-  explicit local_forest(std::size_t size)
-      // Zeros that nobody has touched take no memory, where there are many.
-      : less_(static_cast<Index*>(std::calloc(std::max<std::size_t>(size, 1), sizeof(Index)))) {
-    if (less_ == nullptr) throw std::bad_alloc();
-  }
+  explicit local_forest(std::size_t size) : size_(size) {}
 
   Index root(Index i) const {
     Index* const less = less_.get();
@@ -56,6 +53,8 @@ class local_forest {
     }
   }
   void unite(Index a, Index b) {
+    if (less_ == nullptr) [[unlikely]]
+      allocate();
     a = root(a);
     b = root(b);
     if (a == b) return;
@@ -68,15 +67,22 @@ class local_forest {
   template <class See>
   void take_apart(See see) {
     for (const Index i : joined_) see(i, root(i));
-    for (const Index i : joined_) less_.get()[i] = 0;
-    joined_.clear();
+    std::vector<Index>().swap(joined_);
+    less_.reset();
   }
 
  private:
   struct freed {
     void operator()(void* p) const { std::free(p); }
   };
-  /// By how much the parent of each is less; 0: it is a root.
+  void allocate() {
+    // Zeros that nobody has touched take no memory, where there are many.
+    less_.reset(static_cast<Index*>(std::calloc(size_, sizeof(Index))));
+    if (less_ == nullptr) throw std::bad_alloc();
+  }
+
+  std::size_t size_;
+  /// By how much the parent of each is less; 0: it is a root. Null: all are alone.
   std::unique_ptr<Index[], freed> less_;
   std::vector<Index> joined_;  ///< All that are no roots.
 };
@@ -156,11 +162,11 @@ class disjoint_set_iterator {
 
 /// Disjoint sets of 0 … n - 1, each element on a rank: in turn, or in `blocks`. A name of 8 bytes,
 /// which travels. Ranks join elements on their own, in memory: none of that is sent before
-/// compress_all(), which makes one of what all ranks have joined. Each rank uses up to
-/// sizeof(Index)
-/// * n bytes meanwhile, as far as it has joined elements. `Index` is std::uint64_t where there are
-/// more than four thousand million. What names say, and errors: as dist_map (dist_map.hpp). Used on
-/// ranks that made it. Errors: sojourn::error when there is no element i.
+/// compress_all(), which makes one of what all ranks have joined. Until that ends, a rank uses up
+/// to ten times sizeof(Index) bytes for each element that it has joined, wherever it lies. `Index`
+/// is std::uint64_t where there are more than four thousand million. What names say, and errors: as
+/// dist_map (dist_map.hpp). Used on ranks that made it. Errors: sojourn::error when there is no
+/// element i.
 ///
 /// Source: Rem's algorithm (Dijkstra, A Discipline of Programming, 1976), whose links lead from the
 /// greater to the lesser element, so that they can be joined in any order.
@@ -180,6 +186,7 @@ class dist_disjoint_set {
     if (size > 0 && size - 1 > std::numeric_limits<Index>::max())
       throw error("a dist_disjoint_set of " + std::to_string(size) +
                   " elements needs a greater type for them: dist_disjoint_set<std::uint64_t>");
+    containers::check_same_size("dist_disjoint_set", size, members);
     dist_disjoint_set made;
     made.parts_ = make_sharded<part>(members, size, static_cast<std::size_t>(members.rank_count()),
                                      static_cast<std::size_t>(members.rank_me()));

@@ -54,7 +54,8 @@ struct weighted_end {
 /// How a graph is made of the edges that are passed.
 struct graph_options {
   bool both_ways = false;  ///< Each edge is an arc in both directions; a loop is one arc.
-  bool simple = false;     ///< Loops are left out, and all but one of equal arcs (the lightest).
+  /// Loops are left out, and all but one of equal arcs: the lightest, where weights are ordered.
+  bool simple = false;
 };
 
 namespace containers {
@@ -134,6 +135,7 @@ class graph_part {
         count(layout.count_of(number, vertices)) {}
 
   void take(batch<arc_type> more) { arcs_.insert(arcs_.end(), more.begin(), more.end()); }
+  void take_own(const arc_type& one) { arcs_.push_back(one); }
 
   /// Makes the rows of the arcs that were taken, which are forgotten.
   void make_rows(bool is_simple) {
@@ -143,14 +145,14 @@ class graph_part {
     ends_.resize(arcs_.size());
     std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
     for (const arc_type& a : arcs_) ends_[next[place(a.from)]++] = ends::make(a.to, a.weight);
-    arcs_ = {};
-    next = {};
+    std::vector<arc_type>().swap(arcs_);
+    std::vector<std::size_t>().swap(next);
 
     auto kept = ends_.begin();
     auto begin = ends_.begin();
     for (std::size_t i = 0; i < count; ++i) {
       const auto end = ends_.begin() + static_cast<std::ptrdiff_t>(first_[i + 1]);
-      std::sort(begin, end, ends::is_before);
+      if (!std::is_sorted(begin, end, ends::is_before)) std::sort(begin, end, ends::is_before);
       if (is_simple) {
         const auto row = kept;
         const std::size_t loop = layout.index_of(member, i);
@@ -230,11 +232,14 @@ class dist_graph {
   constexpr dist_graph() = default;
   /// Collective among `members`, which pass the same number of vertices and options. Each calls
   /// edges(add), which calls add(from, to) or add(from, to, weight) for each edge that this rank
-  /// has: add sends, and may suspend. Suspends. Errors, on all members: sojourn::error when an edge
-  /// has an end that is no vertex, or when Vertex is too small for so many; what edges throws.
+  /// has. add sends, and may suspend; it is called by the fiber that runs edges, until edges
+  /// returns, and in no finish that is opened in there. Suspends. Errors, on all members:
+  /// sojourn::error when an edge has an end that is no vertex, or when Vertex is too small for so
+  /// many; what edges throws.
   template <class Edges>
   static dist_graph make(std::size_t vertices, const graph_options& options, Edges edges,
                          const team& members = team::world()) {
+    containers::check_same_size("dist_graph", vertices, members);
     if (vertices > 0 && vertices - 1 > std::numeric_limits<Vertex>::max())
       throw error("a dist_graph of " + std::to_string(vertices) +
                   " vertices needs a greater type for them: dist_graph<Weight, std::uint64_t>");
@@ -334,11 +339,16 @@ class dist_graph {
 
  private:
   template <class Edges>
-  void send_arcs(const part& mine, const graph_options& options, Edges& edges) const {
+  void send_arcs(part& mine, const graph_options& options, Edges& edges) const {
     bundle<&part::take> arcs(parts_);
     const auto send = [&](std::size_t from, std::size_t to, const Weight& weight) {
-      arcs.to(parts_.rank_of(member_of(mine, from)),
-              {static_cast<Vertex>(from), static_cast<Vertex>(to), weight});
+      const arc one{static_cast<Vertex>(from), static_cast<Vertex>(to), weight};
+      const rank_t member = member_of(mine, from);
+      if (static_cast<std::size_t>(member) == mine.member) {
+        mine.take_own(one);
+      } else {
+        arcs.to(parts_.rank_of(member), one);
+      }
     };
     edges([&](std::size_t from, std::size_t to, const Weight& weight = Weight()) {
       if (to >= mine.size) [[unlikely]]

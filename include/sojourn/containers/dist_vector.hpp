@@ -108,9 +108,11 @@ class dist_vector {
   /// Names no vector.
   constexpr dist_vector() = default;
   /// Collective among `members`, which pass the same `size`. Each makes its part, with copies of
-  /// the value that it passes. Suspends. Errors: std::bad_alloc, on its rank.
+  /// the value that it passes. Suspends. Errors: sojourn::error where sizes differ; std::bad_alloc,
+  /// on its rank.
   static dist_vector make(std::size_t size, const T& value = T(),
                           const team& members = team::world()) {
+    containers::check_same_size("dist_vector", size, members);
     dist_vector made;
     made.parts_ = make_sharded<part>(members, size, static_cast<std::size_t>(members.rank_count()),
                                      static_cast<std::size_t>(members.rank_me()), value);

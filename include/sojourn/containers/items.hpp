@@ -6,15 +6,19 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "sojourn/calls/batch.hpp"
 #include "sojourn/calls/travels.hpp"
+#include "sojourn/collectives.hpp"
 #include "sojourn/containers/hash_table.hpp"
+#include "sojourn/errors.hpp"
 #include "sojourn/rank.hpp"
 #include "sojourn/sharded.hpp"
+#include "sojourn/team.hpp"
 
 namespace sojourn::containers {
 
@@ -63,6 +67,22 @@ template <class T>
 template <class Place, class K, class T>
 [[gnu::always_inline]] inline rank_t rank_of_key(const sharded<T>& parts, const K& key) {
   return rank_of_hash(parts, spread_bits(static_cast<std::uint64_t>(Place()(key))));
+}
+
+/// Collective: throws sojourn::error on all members when they have passed different sizes.
+inline void check_same_size(const char* container, std::size_t size, const team& members) {
+  struct range {
+    std::size_t least;
+    std::size_t most;
+  };
+  const range all = reduce(
+      range{size, size},
+      [](range a, range b) { return range{std::min(a.least, b.least), std::max(a.most, b.most)}; },
+      members);
+  if (all.least != all.most)
+    throw error(std::string("the ranks that make a ") + container + " together pass sizes from " +
+                std::to_string(all.least) + " to " + std::to_string(all.most) +
+                ": all must pass the same");
 }
 
 /// What a program may pass to be called at an element.

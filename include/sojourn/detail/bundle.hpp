@@ -56,8 +56,8 @@ extern opened_bundle opened;
 /// Room for a payload of `bytes`, in a new run of `called`, of `object` if it has one, in the
 /// bundle to rank `to`; 8-byte aligned, to be filled before anything else is done. Null when the
 /// call cannot be bundled: if it is an error, the caller learns the reason by sending the call
-/// alone. Suspends while there is no room to send a full bundle. Requires: calls are bundled, and
-/// rank `to` exists.
+/// alone. Suspends while there is no room to send a full bundle; in a handler, only when many such
+/// bundles wait already. Requires: calls are bundled, and rank `to` exists.
 std::byte* room_in_new_run(int to, const bundled_function& called, std::uint64_t object,
                            std::size_t bytes);
 /// A run of calls ends in the middle of one: ends the rank with a report.
@@ -140,7 +140,7 @@ class bundled_calls {
     run.next += count * stride;
     return count;
   }
-  /// False when the call has to be sent alone. Suspends while there is no room.
+  /// False when the call has to be sent alone. Suspends: as room_in_new_run().
   template <class... B>
   static bool add(int to, std::uint64_t object, const typename Callee::head& what,
                   B&... arguments) {
@@ -247,8 +247,8 @@ class bundled_values {
   using head = typename Callee::head;
   static constexpr bool fits = true;  // unless it turns out to be too long
 
-  /// False when the call has to be sent alone: it is too long, say. Suspends while there is no
-  /// room. Errors: what `save` throws; then the call is not made.
+  /// False when the call has to be sent alone: it is too long, say. Suspends: as
+  /// room_in_new_run(). Errors: what `save` throws; then the call is not made.
   static bool add(int to, std::uint64_t object, const head& what, A&... arguments) {
     if (!can_lie_in_a_bundle || marshals_apart) return false;
     const stays_here stays;
