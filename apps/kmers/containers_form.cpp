@@ -7,30 +7,13 @@
 #include <optional>
 
 #include "common/command_line.hpp"
+#include "common/stopwatch.hpp"
 #include "kmers/forms.hpp"
 
 namespace apps::kmers {
 namespace {
 
 using sojourn::via;
-
-class stopwatch {
- public:
-  stopwatch() {
-    sojourn::barrier();
-    before_ = sojourn::counters_now();
-    start_ns_ = sojourn::now_ns();
-  }
-  void stop(double& seconds, sojourn::counters& spent) {
-    const double mine = static_cast<double>(sojourn::now_ns() - start_ns_) * 1e-9;
-    spent = sojourn::reduce(sojourn::counters_now() - before_, std::plus<>{});
-    seconds = sojourn::reduce(mine, [](double a, double b) { return std::max(a, b); });
-  }
-
- private:
-  sojourn::counters before_;
-  std::uint64_t start_ns_;
-};
 
 void see(ends& e, unsigned before, unsigned after) {
   ++e.times;

@@ -6,28 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "common/stopwatch.hpp"
 #include "rmat/forms.hpp"
 
 namespace apps::rmat {
 namespace {
-
-class stopwatch {
- public:
-  stopwatch() {
-    sojourn::barrier();
-    before_ = sojourn::counters_now();
-    start_ns_ = sojourn::now_ns();
-  }
-  void stop(result& r) const {
-    const double mine = static_cast<double>(sojourn::now_ns() - start_ns_) * 1e-9;
-    r.spent = sojourn::reduce(sojourn::counters_now() - before_, std::plus<>{});
-    r.seconds = sojourn::reduce(mine, [](double a, double b) { return std::max(a, b); });
-  }
-
- private:
-  sojourn::counters before_;
-  std::uint64_t start_ns_;
-};
 
 using vertices = sojourn::dist_bag<vertex>;
 
@@ -97,7 +80,7 @@ result run_search(const graph_type& graph, vertex root) {
         }
     });
   }
-  watch.stop(r);
+  watch.stop(r.seconds, r.spent);
   summary mine;
   for (const std::size_t v : depth.indices_here())
     if (depth.here(v) != far) mine.add(static_cast<vertex>(v), depth.here(v));
@@ -120,7 +103,7 @@ result run_components(const graph_type& graph) {
     }
   sets.compress_all();
   r.number = sets.count_all();
-  watch.stop(r);
+  watch.stop(r.seconds, r.spent);
   summary mine;
   for (const auto [v, root] : sets) mine.add(v, root);
   r.all = sojourn::reduce(mine, std::plus<>{});
@@ -162,7 +145,7 @@ result run_triangles(const graph_type& graph) {
     }
   });
   r.number = sojourn::reduce(parts.here().triangles, std::plus<>{});
-  watch.stop(r);
+  watch.stop(r.seconds, r.spent);
   parts.destroy();
   ordered.destroy_all();
   degree.destroy_all();

@@ -324,11 +324,15 @@ class dist_counter {
     if (mine.unsent == nullptr) mine.unsent = std::make_unique<unsent_type>(parts_);
     mine.unsent->scope = scope;
     mine.unsent->ones.begin(scope);
+    std::exception_ptr failure;
     try {
       spawn({.name = "counts to be sent", .pinned = true}, send_unsent, *this).detach();
     } catch (...) {
+      failure = std::current_exception();
+    }
+    if (failure != nullptr) {
       send_unsent(*this);  // what other fibers have counted meanwhile
-      throw;
+      std::rethrow_exception(failure);
     }
     // It may have been sent already.
     return mine.unsent != nullptr && mine.unsent->scope == scope ? mine.unsent.get() : nullptr;
