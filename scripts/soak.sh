@@ -121,7 +121,7 @@ containers() {
     ranks=$((run % 8 + 1))
     run=$((run + 1))
     set -- SOJOURN_TEST_SEED=$((SOJOURN_TEST_SEED + run))
-    case $((run / 8 % 4)) in
+    case $(((run + run / 8) % 4)) in
       1) set -- "$@" SOJOURN_EXECUTION=heap ;;
       2) set -- "$@" SOJOURN_SHARE=off ;;
       3) set -- "$@" SOJOURN_DELAY=$run ;;
@@ -263,6 +263,7 @@ run_part() {
     chaos) chaos ;;
     hosts) hosts ;;
     programs) programs ;;
+    containers) containers ;;
     shared) shared ;;
     delay) delay ;;
     tsan) tsan ;;
