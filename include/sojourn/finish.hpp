@@ -15,12 +15,14 @@
 // began is left anywhere.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 
 #include "sojourn/calls/aggregate.hpp"
 #include "sojourn/detail/running.hpp"
 #include "sojourn/team.hpp"
+#include "sojourn/waiting/window.hpp"
 
 namespace sojourn {
 
@@ -30,7 +32,8 @@ namespace detail {
 struct finish_frame : hold {
   void* scope;
 };
-void finish_begin(finish_frame& frame);
+inline constexpr std::size_t no_window = SIZE_MAX;
+void finish_begin(finish_frame& frame, std::size_t in_flight = no_window);
 /// Waits; rethrows `failure`, else the first exception that an rpc_ff inside ended with.
 void finish_end(finish_frame& frame, const std::exception_ptr& failure);
 /// The same of a finish that the members of a team open together.
@@ -80,6 +83,24 @@ template <class Body>
 void finish(Body&& body) {
   detail::finish_frame frame;
   detail::finish_begin(frame);
+  detail::finish_end(frame, detail::failure_of(body));
+}
+
+/// As finish(body), with at most `how.in_flight` of the calls that the body begins under way at a
+/// time: the body waits before it begins another one. A call (rpc, rpc_ff, ff, async, spawn, an
+/// activation that leaves) is under way until it and all that it began in turn has finished, on
+/// whatever rank. These calls are not bundled. A fork that stays on this rank is not counted, but
+/// the calls that it begins are; par_for has a window of its own.
+/// Costs: besides the call a message back, when it is over. Also throws: sojourn::error when
+/// `how.in_flight` is 0, before the body is called.
+///
+///     finish({.in_flight = 1024}, [&] {
+///       for (const key k : starts) table.ff_visit(k, walk);
+///     });
+template <class Body>
+void finish(const window& how, Body&& body) {
+  detail::finish_frame frame;
+  detail::finish_begin(frame, how.in_flight);
   detail::finish_end(frame, detail::failure_of(body));
 }
 

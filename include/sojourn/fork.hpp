@@ -25,6 +25,7 @@
 #include "sojourn/detail/forked.hpp"
 #include "sojourn/detail/marshalled.hpp"
 #include "sojourn/local_ptr.hpp"
+#include "sojourn/waiting/window.hpp"
 
 namespace sojourn {
 
@@ -193,11 +194,6 @@ void par_for(anywhere_t, I first, std::type_identity_t<I> last, Body body,
   if (first < last) detail::run_range<I>(first, last, grain, detail::carried_anywhere<Body>{body});
 }
 
-/// How much of a loop is under way at a time.
-struct window {
-  std::size_t in_flight;  ///< So many calls of the body at most; at least 1.
-};
-
 namespace detail {
 
 /// What the children of a loop with a window share, which all stay on this rank.
@@ -219,8 +215,6 @@ struct shared_range {
     }
   }
 };
-
-[[noreturn]] void refuse_window();
 
 template <class I, class Body>
 void run_in_window(shared_range<I, Body>& range, std::size_t in_flight) {

@@ -60,9 +60,6 @@ void attach_forks() {
 void refuse_grain() {
   throw error("the grain of a parallel loop is the length of its shortest runs, 1 or more");
 }
-void refuse_window() {
-  throw error(
-      "the window of a parallel loop is how many calls of its body are under way, 1 or more");
-}
+void refuse_window() { throw error("a window is how many calls are under way, 1 or more"); }
 
 }  // namespace sojourn::detail

@@ -153,8 +153,10 @@ bool begin_bundle(bundle& b, int to, void* scope) {
   if (runs_other_program(to)) return false;
   scope_ticket weight{};
   if (scope != nullptr) {
-    if (on_dispatch.scopes.available(scope) == 0)
-      return false;  // a call that has to wait for weight goes alone
+    // Calls that count one by one go alone, and a call that has to wait for weight.
+    if (static_cast<const scope_view*>(scope)->is_window ||
+        on_dispatch.scopes.available(scope) == 0)
+      return false;
     weight = on_dispatch.scopes.take(scope);
     // The bundle counts as a computation of its scope, so that the scope's account on this rank
     // stays. Calls are compared with the account's address, which must not become that of another

@@ -16,6 +16,7 @@ enum class message_class : std::uint8_t;
 /// its own part of the scope.
 struct scope_wire {
   scope_ticket (*take)(void* scope);  ///< Suspends while this rank has no weight.
+  void (*put_back)(const scope_ticket& unsent);  ///< What take() gave to a message not sent.
   std::uint64_t (*available)(
       void* scope);  ///< How much take() would give without suspending; 0: nothing.
   void* (*give)(const arrival& message, const scope_ticket& ticket);

@@ -251,7 +251,13 @@ template <bool SameProgram>
   if (SameProgram && runs_other_program(to)) refuse_unnamed_call(to);
   const scope_ticket weight = on_dispatch.scopes.take(scope);
   const std::size_t before = (bytes + 7) / 8 * 8;
-  const outgoing out = begin_call<SameProgram>(to, before + sizeof(scope_ticket), answered);
+  outgoing out;
+  try {
+    out = begin_call<SameProgram>(to, before + sizeof(scope_ticket), answered);
+  } catch (...) {  // the rank has ended
+    on_dispatch.scopes.put_back(weight);
+    throw;
+  }
   dispatcher.half_written.is_noted = true;
   dispatcher.half_written.weight = weight;
   dispatcher.half_written.weight_at = static_cast<std::byte*>(out.payload) + before;

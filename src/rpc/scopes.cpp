@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/scopes.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <deque>
 #include <exception>
+#include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/check.hpp"
@@ -26,19 +31,89 @@ namespace sojourn::detail {
 
 namespace {
 
+struct account;
+
+/// The window of a finish that bounds how many of the calls that its body began are under way. Each
+/// of these calls has a scope of its own, whose home this rank is. So the rank learns when the call
+/// and all that it began are over, by the weight that comes back.
+struct open_window {
+  std::size_t in_flight;   ///< So many calls at most.
+  std::size_t calls = 0;   ///< How many are under way.
+  int lost_rank = -1;      ///< A rank has ended: calls that were under way may never be over.
+  std::deque<ticket_id> waiting;  ///< Completed one by one, each time a call is over.
+
+  bool is_full() const { return calls >= in_flight; }
+};
+
 /// This rank's part of a scope. `id` is a ticket at home, completed when the scope is over.
 struct account : scope_view {
-  explicit account(ticket_id its_id) : scope_view{its_id}, weight(home_of(its_id) == job.me) {}
+  explicit account(ticket_id its_id)
+      : scope_view{its_id, false}, weight(home_of(its_id) == job.me) {}
 
   scope_weight weight;
   std::uint64_t running = 0;  ///< How many computations of the scope are on this rank.
+  /// Null except for a finish with a window, at its home.
+  std::unique_ptr<open_window> limit;
+  /// The finish with a window of which this is one call; null for all other scopes, and away from
+  /// home. It counts the call as a computation, and so stays until the call is over.
+  account* part_of = nullptr;
+
+  /// True when nothing can leave in this scope before take() has waited.
+  bool is_exhausted() const {
+    return limit != nullptr ? limit->is_full() : weight.is_exhausted();
+  }
 };
 
 std::unordered_map<ticket_id, account*> accounts;
 
+void settle(account* a);
+
+account* new_account() {
+  auto* a = new account(ticket_open());
+  accounts[a->id] = a;
+  return a;
+}
+
+/// A call in a window begins: its own scope.
+account* begin_call(account* whole) {
+  account* call = new_account();
+  call->part_of = whole;
+  ++whole->running;
+  ++whole->limit->calls;
+  return call;
+}
+
+/// It is over, with all that it began. `call` is gone when this returns.
+void end_call(account* call) {
+  account* const whole = call->part_of;
+  free_ticket(find_ticket(call->id));
+  accounts.erase(call->id);
+  delete call;
+  open_window& limit = *whole->limit;
+  --limit.calls;
+  if (!limit.waiting.empty()) {
+    send_result(limit.waiting.front(), nullptr, 0);
+    limit.waiting.pop_front();
+  }
+  --whole->running;
+  settle(whole);
+}
+
+/// Suspends until a call in the window is over.
+void wait_for_a_call(open_window& limit) {
+  if (limit.lost_rank >= 0) throw_rank_lost(limit.lost_rank, "a finish");
+  const ticket_id over = ticket_open();
+  limit.waiting.push_back(over);
+  ticket_take(over, nullptr, 0);
+}
+
 void settle(account* a) {
   if (a->running > 0) return;
   if (a->weight.at_home()) {
+    if (a->part_of != nullptr) {
+      if (!a->weight.is_out()) end_call(a);
+      return;
+    }
     // If the ticket has an exception already, that stays.
     if (ticket* t = find_ticket(a->id); !a->weight.is_out() && t != nullptr) {
       complete_ticket(t, nullptr, 0);
@@ -59,14 +134,22 @@ void left(void* scope) {
   settle(a);
 }
 
-std::uint64_t available(void* scope) { return static_cast<account*>(scope)->weight.available(); }
+std::uint64_t available(void* scope) {
+  const auto* a = static_cast<account*>(scope);
+  // What leaves a finish with a window takes the weight of a new scope along.
+  return a->is_exhausted() ? 0 : a->weight.available();
+}
 
 account* of_running_fiber() { return static_cast<account*>(running_piece()->scope); }
 
 void gather() {
   for (;;) {
     const account* wanting = of_running_fiber();
-    if (wanting == nullptr || !wanting->weight.is_exhausted()) return;
+    if (wanting == nullptr || !wanting->is_exhausted()) return;
+    if (wanting->limit != nullptr) {
+      wait_for_a_call(*wanting->limit);
+      continue;
+    }
     ticket_id answer = ticket_open();
     send_reply(home_of(wanting->id), runtime_message::scope_wants, 0, wanting->id, &answer,
                sizeof answer);
@@ -79,11 +162,18 @@ void gather() {
 
 scope_ticket take(void* scope) {
   auto* a = static_cast<account*>(scope);
-  if (a->weight.is_exhausted()) {
+  if (a->is_exhausted()) {
     gather();
     a = of_running_fiber();
   }
+  if (a->limit != nullptr) a = begin_call(a);
   return {a->id, a->weight.take()};
+}
+
+void put_back(const scope_ticket& unsent) {
+  account* const a = accounts.at(unsent.scope);
+  a->weight.add(unsent.weight);
+  settle(a);
 }
 
 account* mine(const arrival& message, ticket_id id) {
@@ -130,13 +220,18 @@ void on_wants(arrival& message, const ticket_id& wanted) {
 
 std::unordered_map<ticket_id, std::exception_ptr> failures;
 
-void fail(ticket_id id, const std::exception_ptr& failure) { failures.emplace(id, failure); }
+/// The first one counts.
+void fail(const account* a, const std::exception_ptr& failure) {
+  if (a->part_of != nullptr) a = a->part_of;
+  failures.emplace(a->id, failure);
+}
 
 void on_failed(arrival& message) {
   const std::exception_ptr failure = decoded(message.payload, message.bytes);
   ticket_id id = message.ticket;
   wire().consume(message);
-  if (accounts.contains(id)) fail(id, failure);  // else it was given up, because a rank had ended
+  // Without an account it was given up, because a rank had ended.
+  if (const auto a = accounts.find(id); a != accounts.end()) fail(a->second, failure);
 }
 
 }  // namespace
@@ -162,22 +257,31 @@ bool is_finish(ticket_id ticket) {
 bool finish_is_open() { return !accounts.empty(); }
 
 ticket_id finish_of(const void* scope) {
-  return scope == nullptr ? 0 : static_cast<const account*>(scope)->id;
+  if (scope == nullptr) return 0;
+  const auto* a = static_cast<const account*>(scope);
+  return a->part_of != nullptr ? a->part_of->id : a->id;
 }
 
 void fail_finishes(int rank) {
   std::vector<ticket_id> open;
   for (const auto& [id, a] : accounts) {
-    const ticket* t = a->weight.at_home() ? find_ticket(id) : nullptr;
     // Fails every scope whose weight is out, because nobody knows which ranks hold it.
-    if (t != nullptr && t->has == outcome::none && a->weight.is_out()) open.push_back(id);
+    if (!a->weight.is_out()) continue;
+    account* const whole = a->part_of != nullptr ? a->part_of : a;
+    const ticket* t = find_ticket(whole->id);
+    if (t != nullptr && t->has == outcome::none) open.push_back(whole->id);
+    if (whole->limit != nullptr && whole->limit->lost_rank < 0) {
+      whole->limit->lost_rank = rank;
+      for (const ticket_id waiting : std::exchange(whole->limit->waiting, {}))
+        give_up(waiting, rank);
+    }
   }
   for (const ticket_id id : open) give_up(id, rank);
 }
 
 void attach_scopes() {
   on_fiber.scope = {joined, left};
-  on_dispatch.scopes = {take, available, give, gather};
+  on_dispatch.scopes = {take, put_back, available, give, gather};
   on_message<std::uint64_t, on_returns>(runtime_message::scope_returns);
   on_message<ticket_id, on_wants>(runtime_message::scope_wants);
   on_message(runtime_message::scope_failed, on_failed);
@@ -187,7 +291,7 @@ namespace {
 
 /// `a` gets to know of an exception that nobody else takes.
 void report(const account* a, const std::exception_ptr& failure) {
-  if (a->weight.at_home()) return fail(a->id, failure);
+  if (a->weight.at_home()) return fail(a, failure);
   encoded_exception e;
   encode_for(home_of(a->id), failure, e);
   // This message goes the same way as the weight that this computation gives back later, and so
@@ -196,9 +300,8 @@ void report(const account* a, const std::exception_ptr& failure) {
 }
 
 account* open_account() {
-  auto* a = new account(ticket_open());
+  account* a = new_account();
   a->running = 1;
-  accounts[a->id] = a;
   return a;
 }
 
@@ -263,10 +366,16 @@ void refuse_bundle_in_other_finish() {
       "for its calls: make it inside of the finish that is to wait for them");
 }
 
-void finish_begin(finish_frame& frame) {
+void finish_begin(finish_frame& frame, std::size_t in_flight) {
+  if (in_flight < 1) refuse_window();
   if (running_piece() == nullptr) [[unlikely]]
     waits_outside_fiber();
-  enter(frame, open_account());
+  account* const a = open_account();
+  if (in_flight != no_window) {
+    a->limit = std::make_unique<open_window>(in_flight);
+    a->is_window = true;
+  }
+  enter(frame, a);
 }
 
 void finish_end(finish_frame& frame, const std::exception_ptr& failure) {

@@ -46,6 +46,36 @@ TEST(scopes, a_finish_waits_for_what_was_sent_and_what_that_began) {
   EXPECT_CLAIMS(waits_for_messages);
 }
 
+void each_has_a_scope() {
+  with_scopes([] {
+    int begun = 0;
+    finish({.in_flight = 2}, [&] {
+      void* const scope = running_piece()->scope;
+      scope_ticket calls[4];
+      for (int i = 0; i < 2; ++i) calls[i] = on_dispatch.scopes.take(scope);
+      CLAIM(on_dispatch.scopes.available(scope) == 0);
+      CLAIM(calls[0].scope != calls[1].scope && calls[0].scope != finish_of(scope));
+      later([&] {
+        begun = 1;
+        void* const call = on_dispatch.scopes.give({}, calls[0]);
+        CLAIM(finish_of(call) == finish_of(scope));
+        on_fiber.scope.left(call);
+      });
+      calls[2] = on_dispatch.scopes.take(scope);  // waits for the first one
+      CLAIM(begun == 1 && on_dispatch.scopes.available(scope) == 0);
+      on_dispatch.scopes.put_back(calls[1]);  // its message was not sent
+      calls[3] = on_dispatch.scopes.take(scope);
+      on_dispatch.scopes.put_back(calls[2]);
+      on_dispatch.scopes.put_back(calls[3]);
+    });
+    CLAIM(!finish_is_open());
+    CLAIM(tickets_open() == 0);
+  });
+}
+TEST(scopes, in_a_finish_with_a_window_each_call_has_a_scope_of_its_own) {
+  EXPECT_CLAIMS(each_has_a_scope);
+}
+
 void is_given_back() {
   with_scopes([] {
     const scope_ticket come{ticket_id{1} << 48 | 7, 1 << 10};
@@ -96,6 +126,25 @@ void a_loss_ends_those_that_have_sent() {
       is_lost = e.rank() == 1;
     }
     CLAIM(is_lost);
+    // A body that waits for the end of a call learns of it, and so does its finish.
+    bool waits_no_longer = false;
+    is_lost = false;
+    try {
+      finish({.in_flight = 1}, [&] {
+        (void)on_dispatch.scopes.take(running_piece()->scope);
+        later([] { fail_finishes(1); });
+        for (int i = 0; i < 2; ++i) {
+          try {
+            (void)on_dispatch.scopes.take(running_piece()->scope);
+          } catch (const rank_lost&) {
+            waits_no_longer = i == 1;
+          }
+        }
+      });
+    } catch (const rank_lost& e) {
+      is_lost = e.rank() == 1;
+    }
+    CLAIM(waits_no_longer && is_lost);
   });
 }
 TEST(scopes, a_finish_that_has_sent_something_fails_when_a_rank_is_lost) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // finish: returns when everything started inside it, wherever it went, is done; not before.
+#include <algorithm>
 #include <functional>
 #include <stdexcept>
 
@@ -443,6 +444,113 @@ void exceptions_inside() {
   }
 }
 
+// How many calls are under way, counted on rank 0, and whether a window was ever full.
+struct calls_under_way {
+  std::size_t now = 0;
+  std::size_t most = 0;
+  std::size_t window = 0;
+};
+calls_under_way counted;
+
+void one_begins() {
+  ++counted.now;
+  counted.most = std::max(counted.most, counted.now);
+}
+/// Returns false, and nothing ends, before the window has been full.
+bool one_ends() {
+  if (counted.most < counted.window) return false;
+  --counted.now;
+  return true;
+}
+/// What a call begins goes on elsewhere, and is a part of it.
+void goes_on(int hops) {
+  if (hops > 0) return rpc_ff(next(), goes_on, hops - 1);
+  while (!rpc(0, one_ends).get()) pause_us(20);
+}
+void is_one_call(int hops) {
+  rpc(0, one_begins).get();
+  goes_on(hops);
+}
+
+/// `begin(i)` begins the i-th of the calls.
+template <class Begin>
+void expect_windows_of(Begin begin) {
+  constexpr std::size_t calls = 40;
+  for (const std::size_t in_flight : {1u, 2u, 7u, 1000u}) {
+    counted = {0, 0, std::min(in_flight, calls)};
+    std::size_t begun = 0;
+    finish({.in_flight = in_flight}, [&] {
+      for (; begun < calls; ++begun) begin(static_cast<int>(begun));
+    });
+    CHECK_EQUAL(begun, calls);
+    CHECK_EQUAL(counted.now, 0u);
+    CHECK_EQUAL(counted.most, counted.window);
+  }
+}
+
+void windows() {
+  restart();
+  if (rank_me() == 0) {
+    auto to = [](int i) { return static_cast<rank_t>(i % rank_count()); };
+    expect_windows_of([&](int i) { rpc_ff(to(i), is_one_call, i % 4); });
+    expect_windows_of([&](int i) { auto dropped = rpc(to(i), is_one_call, i % 3); });
+    expect_windows_of([&](int i) { spawn_on(to(i), is_one_call, 2).detach(); });
+    // Those of a fork are the body's.
+    expect_windows_of([&](int i) {
+      auto child = fork([&, i] { rpc_ff(to(i), is_one_call, 1); });
+      child.get();
+    });
+    expect_windows_of([&](int i) {
+      const aggregated here;
+      rpc_ff(to(i), is_one_call, 1);
+    });
+    CHECK_THROWS(error, finish({.in_flight = 0}, [] { CHECK(false); }));
+    finish({.in_flight = 1}, [] {});
+  }
+}
+
+void windows_of_calls_that_the_body_waits_for() {
+  restart();
+  // On all ranks at once, with one inside of another.
+  finish({.in_flight = 1}, [] {
+    for (int i = 0; i < 20; ++i) {
+      CHECK_EQUAL(rpc(next(), [] { return rank_me(); }).get(), next());
+      finish({.in_flight = 3}, [] {
+        for (int k = 0; k < 10; ++k) rpc_ff(last(), tree, 1);
+      });
+      CHECK_EQUAL(activate(roam, 2), 2);
+    }
+  });
+  barrier();
+  CHECK_EQUAL(everywhere(), 20L * (40 + 2) * rank_count());
+}
+
+void slow_call() {
+  pause_us(1000);
+  ++done;
+}
+
+void windows_pass_exceptions_on() {
+  restart();
+  if (rank_me() != 0) return;
+  int begun = 0;
+  CHECK_THROWS(std::range_error, finish({.in_flight = 2}, [&] {
+                 for (; begun < 10; ++begun) {
+                   rpc_ff(last(), [] {
+                     ++done;
+                     rpc_ff(next(), [] { throw std::range_error("far"); });
+                   });
+                 }
+               }));
+  CHECK_EQUAL(begun, 10);
+  CHECK_EQUAL(rpc(last(), [] { return done; }).get(), 10);
+  CHECK_THROWS(std::logic_error, finish({.in_flight = 2}, [&] {
+                 rpc_ff(last(), slow_call);
+                 throw std::logic_error("body");
+               }));
+  CHECK_EQUAL(rpc(last(), [] { return done; }).get(), 11);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -467,6 +575,11 @@ int main(int argc, char** argv) {
     check::claim("threads and activations move behind any chain of calls",
                  threads_and_activations_move_behind_any_chain);
     check::claim("exceptions leave a finish once all is done", exceptions_inside);
+    check::claim("a window bounds the calls under way", windows);
+    check::claim("windows nest, and bound calls that the body waits for",
+                 windows_of_calls_that_the_body_waits_for);
+    check::claim("exceptions leave a finish with a window once all is done",
+                 windows_pass_exceptions_on);
     return check::verdict();
   });
 }

@@ -243,6 +243,29 @@ void wait(std::string_view how, global_ptr<object> there) {
   if (how == "finish") {
     finish([] { rpc_ff(victim, sleep_long); });
   }
+  if (how == "finish_window") {
+    // The body waits for the end of the first call.
+    finish({.in_flight = 1}, [] {
+      for (;;) rpc_ff(victim, sleep_long);
+    });
+  }
+  if (how == "finish_after" || how == "finish_window_after") {
+    // Calls that cannot be sent do not keep a finish open.
+    auto calls = [] {
+      for (int i = 0; i < 3; ++i) {
+        try {
+          rpc_ff(victim, sleep_long);
+        } catch (const rank_lost&) {
+        }
+      }
+    };
+    try {
+      rpc(victim, sleep_long).get();
+    } catch (const rank_lost&) {
+      how == "finish_after" ? finish(calls) : finish({.in_flight = 1}, calls);
+      throw;
+    }
+  }
   if (how == "finish_elsewhere") {
     // What is lost was begun by another.
     finish([] { rpc_ff(rank_count() - 1, [] { rpc_ff(victim, sleep_long); }); });

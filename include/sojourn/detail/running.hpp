@@ -104,6 +104,7 @@ inline void set_method_depth(std::uint32_t depth) {
 /// The part of a finish scope's account on this rank that calls look at.
 struct scope_view {
   std::uint64_t id;  ///< The same on all ranks, and not used again.
+  bool is_window;    ///< Each call that leaves it counts by itself, so calls are not bundled.
 };
 /// The part of a fiber's descriptor that calls look at; the scheduler knows the rest.
 struct fiber_view {
