@@ -126,6 +126,19 @@ class hidden_pointer {
   return sum + static_cast<long>(name.size()) + static_cast<long>(third * 3);
 }
 
+[[gnu::noinline]] void leave_words_below(const void* word) {
+  std::array<const void*, 64> words;
+  words.fill(word);
+  asm volatile("" : : "r"(words.data()) : "memory");
+}
+/// Its frame lies where those words are, and so do the arguments, which do not fill a word.
+[[gnu::noinline]] bool short_arguments_move(rank_t there) {
+  return activate([](rank_t to) { return migrate_to(to); }, there);
+}
+[[gnu::noinline]] bool nothing_but_a_lambda_moves() {
+  return activate([] { return migrate_to(rank_me() + 1); });
+}
+
 int walk(std::string_view how) {
   rank_t there = rank_count() - 1;
   bool right = true;
@@ -162,6 +175,10 @@ int walk(std::string_view how) {
       auto c = make<cell>(there);
       right &= activate(carries_values, c, 0) == 5 + 2470 + 5 + 1;
       right &= activate(keeps_a_freed_one, there, 0) == 1;
+      leave_words_below(&c);
+      right &= short_arguments_move(there);
+      leave_words_below(&c);
+      right &= nothing_but_a_lambda_moves();
       destroy(c);
     }
   }

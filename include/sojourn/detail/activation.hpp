@@ -79,7 +79,10 @@ struct marked_frame : mark {
     } else {
       constexpr std::size_t word = sizeof(std::uint64_t);
       constexpr std::size_t rooms = (sizeof result + word - 1) / word * word + sizeof failure;
-      return call_under(*this, as, &inner, {sizeof(marked_frame) - sizeof(mark) - rooms, rooms});
+      constexpr std::size_t all = sizeof(marked_frame) - sizeof(mark);
+      // Arguments too short for a pointer are followed by padding, which may hold anything.
+      constexpr bool may_point = !is_captureless<F> || ((sizeof(A) >= word) || ...);
+      return call_under(*this, as, &inner, {may_point ? all - rooms : 0, may_point ? rooms : all});
     }
   }
   [[gnu::always_inline]] void keep([[maybe_unused]] std::uint64_t returned) {

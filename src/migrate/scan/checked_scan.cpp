@@ -131,10 +131,11 @@ class departure_check {
   }
 
   /// True for what a mark itself leaves in the frame below it: the addresses of the mark, of its
-  /// arguments and of the call's frame.
+  /// arguments, of the room for its result, and of the call's frame.
   bool is_link(std::uint64_t word) const {
     auto low = reinterpret_cast<std::uint64_t>(base_);
-    auto high = low + sizeof(mark) + base_->argument_words() * sizeof(std::uint64_t);
+    const std::size_t behind = base_->argument_words() + base_->unwritten_words();
+    auto high = low + sizeof(mark) + behind * sizeof(std::uint64_t);
     if (word - low <= high - low) return true;
     return word == reinterpret_cast<const std::uint64_t*>(hi_)[8];
   }
