@@ -62,6 +62,18 @@ int main(int argc, char** argv) {
     farthest = reduce(farthest, [](long a, long b) { return a > b ? a : b; });
     if (rank_me() == 0) std::printf("%ld places are at most %ld away\n", places, farthest);
 
+    // At most four trees are being visited at a time.
+    visited = 0;
+    barrier();
+    if (rank_me() == 0) {
+      finish({.in_flight = 4}, [] {
+        for (int tree = 0; tree < 100; ++tree) rpc_ff(tree % rank_count(), visit, 3);
+      });
+    }
+    barrier();
+    const long in_trees = reduce(visited, std::plus<>{});
+    if (rank_me() == 0) std::printf("%ld visits of trees\n", in_trees);
+
     // What a one-way call throws comes out here.
     if (rank_me() == 0) {
       try {
