@@ -31,6 +31,8 @@ namespace sojourn {
 namespace detail {
 template <class M, class T, class... A>
 struct named_access;
+/// Never made: its name tells what to do.
+struct an_overloaded_method_needs_a_static_cast {};
 }  // namespace detail
 
 /// The job-wide address of a T. A plain 64-bit value: it travels, and can be kept in other objects.
@@ -195,6 +197,14 @@ class global_ptr {
   [[gnu::always_inline]] inline void ff(A&&... arguments) const {
     detail::checked_method<Method, T, A...>::one_way(address_, std::forward<A>(arguments)...);
   }
+
+  /// The name of several methods is none: compilers show these declarations.
+  template <detail::an_overloaded_method_needs_a_static_cast Method, class... A>
+  void call(A&&...) const = delete;
+  template <detail::an_overloaded_method_needs_a_static_cast Method, class... A>
+  void async(A&&...) const = delete;
+  template <detail::an_overloaded_method_needs_a_static_cast Method, class... A>
+  void ff(A&&...) const = delete;
 
   /// As call above, of a method by its name, of a class that another program may have (mpmd.hpp).
   /// `via::migrate` moves only to ranks of the same program, and is an rpc otherwise. Errors: also

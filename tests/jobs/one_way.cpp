@@ -209,6 +209,21 @@ void calls_of_several_objects_take_turns_in_a_bundle() {
   for (const global_ptr<ledger> p : some) CHECK_EQUAL(p.call<&ledger::sum>(via::rpc), 100);
 }
 
+long own_calls = 0;  // of each rank
+
+/// A rank's calls to itself wait in a queue, of which it runs what is there when it is full.
+void calls_to_oneself_make_no_fibers() {
+  constexpr long many = 200'000;
+  own_calls = 0;
+  const counters before = counters_now();
+  finish([&] {
+    for (long i = 0; i < many; ++i) rpc_ff(rank_me(), [](long n) { own_calls += n; }, 1L);
+  });
+  CHECK_EQUAL(own_calls, many);
+  CHECK_EQUAL((counters_now() - before).fibers_made, 0u);
+  barrier();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -224,6 +239,7 @@ int main(int argc, char** argv) {
                  a_call_takes_the_bytes_of_its_arguments);
     check::claim("calls of several objects take turns in a bundle",
                  calls_of_several_objects_take_turns_in_a_bundle);
+    check::claim("calls to oneself make no fibers", calls_to_oneself_make_no_fibers);
     return check::verdict();
   });
 }
