@@ -20,6 +20,8 @@ constexpr const char* group = "containers";
 /// Of what goes to a rank in one message; with headers on our side.
 constexpr std::array<const char*, 4> bundle_sizes{"4000", "8128", "16384", "65536"};
 
+constexpr int rounds_of_sizes = 5;
+
 /// One thing that both sides do, and the program and options of each.
 struct pairing {
   const char* key;
@@ -68,9 +70,14 @@ void compare_with_mpi(report& result, const installation& here, const settings& 
                                 .nanoseconds();
                           }});
   }
+  // The best size of each side is found first, and then these two are compared.
+  const samples sizes = interleave(chosen.work.quick ? 1 : rounds_of_sizes, contenders);
+  const std::string our_best = quickest(sizes, ours);
+  const std::string mpi_best = quickest(sizes, peers);
+  std::erase_if(contenders,
+                [&](const contender& c) { return c.name != our_best && c.name != mpi_best; });
+  if (alone != nullptr) alone->clear();
   const samples all = interleave(chosen.work.rounds(), contenders);
-  const std::string our_best = quickest(all, ours);
-  const std::string mpi_best = quickest(all, peers);
   if (pair.is_rate) {
     result.add_rate_ratio(group, pair.key, pair.what, pair.reach, compare(all, our_best, mpi_best));
   } else {
@@ -79,10 +86,8 @@ void compare_with_mpi(report& result, const installation& here, const settings& 
   result.add_detail(group, std::string(pair.key) + "_best", our_best);
   result.add_detail(group, std::string(pair.key) + "_mpi_best", mpi_best);
   if (alone == nullptr) return;
-  // Every run has timed the loop, too.
-  samples beside{{"ours", all.find(our_best)->second}, {"alone", {}}};
-  const double loop = median(*alone);
-  beside["alone"].assign(beside["ours"].size(), loop);
+  // Each of our runs has timed the loop, too.
+  const samples beside{{"ours", all.find(our_best)->second}, {"alone", *alone}};
   result.add_ratio(group, "counter_over_alone",
                    "time, k-mers counted by dist_counter over std::unordered_map in one process",
                    0.6, compare(beside, "ours", "alone"));
@@ -132,7 +137,7 @@ void compare_with_loop(report& result, const installation& here, const settings&
            alone[form].push_back(figures.at("seconds_alone").get<double>() * 1e9);
            return figures.at("seconds").get<double>() * 1e9;
          }});
-  const samples all = interleave(chosen.work.rounds(), contenders);
+  const samples all = interleave((chosen.work.rounds() + 1) / 2, contenders);
   for (const search& s : searches) {
     const samples both{{"ours", all.find(s.form)->second}, {"alone", alone.find(s.form)->second}};
     result.add_ratio(group, fmt::format("{}_over_serial", s.form),

@@ -22,6 +22,13 @@ inline std::size_t header_bytes_of(const bundled_function& called) {
   return sizeof(run_header) + (called.has_object ? sizeof(std::uint64_t) : 0);
 }
 
+inline void write_run_header(std::byte* at, const bundled_function& called, std::uint64_t object,
+                             std::uint32_t count) {
+  const run_header header{called.handler, count};
+  std::memcpy(at, &header, sizeof header);
+  if (called.has_object) std::memcpy(at + sizeof header, &object, sizeof object);
+}
+
 /// The calls that wait to go to one rank. What inlined code needs of it is in `open`.
 struct bundle {
   open_run* open = nullptr;
@@ -42,11 +49,8 @@ struct bundle {
         static_cast<std::size_t>(open->next - run) - header_bytes_of(*open->called);
     const bool is_counted = open->called->stride != 0;
     const std::size_t count = is_counted ? payloads / open->called->stride : payloads;
-    const run_header header{open->called->handler, static_cast<std::uint32_t>(count)};
-    std::memcpy(run, &header, sizeof header);
-    if (open->called->has_object)
-      std::memcpy(run + sizeof header, &open->object, sizeof open->object);
-    if (is_counted) counts.calls_bundled += header.count;
+    write_run_header(run, *open->called, open->object, static_cast<std::uint32_t>(count));
+    if (is_counted) counts.calls_bundled += count;
     open->called = nullptr;
   }
 };

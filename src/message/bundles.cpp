@@ -147,16 +147,28 @@ bundled_function::bundled_function(bundled_handler runs, std::uint32_t bytes, bo
 
 namespace {
 
+/// False when calls to this rank that count in `scope` have to be sent alone.
+bool can_bundle(int to, void* scope) {
+  if (runs_other_program(to)) return false;
+  // Calls that count one by one go alone, and a call that has to wait for weight.
+  return scope == nullptr || (!static_cast<const scope_view*>(scope)->is_window &&
+                              on_dispatch.scopes.available(scope) != 0);
+}
+
+/// Polling at sends (MRPC §4.2). Without it, if two ranks did nothing but send, the first one to
+/// find no room would run all calls of the other one, which would always find room and run none.
+/// Each turn takes one message, so there are two for each one sent. A handler takes no turn: the
+/// rank polls anyhow when it ends.
+void poll_after_send() {
+  for (int turn = 0; turn < 2; ++turn) give_turn();
+}
+
 /// Begins an empty bundle for calls that count in `scope`. Returns false when calls to this rank
 /// have to be sent alone.
 bool begin_bundle(bundle& b, int to, void* scope) {
-  if (runs_other_program(to)) return false;
+  if (!can_bundle(to, scope)) return false;
   scope_ticket weight{};
   if (scope != nullptr) {
-    // Calls that count one by one go alone, and a call that has to wait for weight.
-    if (static_cast<const scope_view*>(scope)->is_window ||
-        on_dispatch.scopes.available(scope) == 0)
-      return false;
     weight = on_dispatch.scopes.take(scope);
     // The bundle counts as a computation of its scope, so that the scope's account on this rank
     // stays. Calls are compared with the account's address, which must not become that of another
@@ -209,12 +221,37 @@ std::byte* room_in_new_run(int to, const bundled_function& called, std::uint64_t
     // the rank reads messages again. Its bundles wait instead.
     const bool in_handler = running_piece() == spare_piece();
     if (!try_send_bundle(to) && !(in_handler && put_bundle_aside(to))) send_bundle(to);
-    // Polling at sends (MRPC §4.2). Without it, if two ranks did nothing but send, the first one to
-    // find no room would run all calls of the other one, which would always find room and run none.
-    // Each turn takes one message, so there are two for each one sent. A handler takes no turn:
-    // the rank polls anyhow when it ends.
-    for (int turn = 0; turn < 2 && !in_handler; ++turn) give_turn();
+    if (!in_handler) poll_after_send();
   }
+}
+
+bool send_run_now(int to, const bundled_function& called, std::uint64_t object,
+                  const std::byte* payloads, std::size_t count) {
+  void* const scope = running_piece()->scope;
+  if (!can_bundle(to, scope)) return false;
+  const std::size_t before = header_bytes_of(called);
+  const std::size_t bytes = before + count * called.stride;
+  const std::size_t all = bytes + (scope != nullptr ? sizeof(scope_ticket) : 0);
+  std::byte* const room = all <= chosen.bytes ? room_for_run(to, all) : nullptr;
+  if (room == nullptr) return false;
+  write_run_header(room, called, object, static_cast<std::uint32_t>(count));
+  std::memcpy(room + before, payloads, count * called.stride);
+  counts.calls_bundled += count;
+  const scope_ticket weight =
+      scope != nullptr ? on_dispatch.scopes.take(scope) : scope_ticket{};
+  commit_runs(to, room, bytes, weight, scope != nullptr);
+  if (running_piece() != spare_piece()) poll_after_send();
+  return true;
+}
+
+std::size_t bytes_of_a_run() {
+  // Together they fit into the nearer caches.
+  constexpr std::size_t all = std::size_t{256} << 10;
+  constexpr std::size_t least = 512;
+  constexpr std::size_t most = std::size_t{16} << 10;
+  constexpr std::size_t beside = sizeof(run_header) + sizeof(std::uint64_t) + sizeof(scope_ticket);
+  if (open_run_count == 0 || chosen.bytes < least + beside) return least;
+  return std::clamp(all / open_run_count, least, std::min(most, chosen.bytes - beside));
 }
 
 void refuse_bundled_values() {

@@ -443,10 +443,19 @@ std::byte* room_for_bundle(int to) {
   return is_told(to, message_class::request) ? reserve_call(to, bundle_bytes(to)) : nullptr;
 }
 
-/// Sends the runs of a bundle, for which there is `room`.
-void commit_bundle(int to, std::byte* room, const std::byte* runs, std::size_t bytes,
-                   const scope_ticket& weight, bool in_scope) {
-  std::memcpy(room, runs, bytes);
+}  // namespace
+
+std::byte* room_for_run(int to, std::size_t bytes) {
+  const peer& p = peer_of(to);
+  const bool others_first = (p.before_calls & peer::senders_wait) != 0 || !p.late_bundles.empty();
+  if (others_first || is_lost(to) || dispatcher.refuses_requests ||
+      !is_told(to, message_class::request))
+    return nullptr;
+  return reserve_call(to, bytes);
+}
+
+void commit_runs(int to, std::byte* room, std::size_t bytes, const scope_ticket& weight,
+                 bool in_scope) {
   if (in_scope) std::memcpy(room + bytes, &weight, sizeof weight);
   ++counts.bundles_sent;
   const std::uint16_t flags = in_scope ? flag_scope : std::uint16_t{0};
@@ -458,6 +467,15 @@ void commit_bundle(int to, std::byte* room, const std::byte* runs, std::size_t b
     counts.request_bytes += bytes + (in_scope ? sizeof weight : 0) + header_bytes;
     commit_message(to, message_class::request, runtime_message{bundle_handler}, flags, 0);
   }
+}
+
+namespace {
+
+/// Sends the runs of a bundle, for which there is `room`.
+void commit_bundle(int to, std::byte* room, const std::byte* runs, std::size_t bytes,
+                   const scope_ticket& weight, bool in_scope) {
+  std::memcpy(room, runs, bytes);
+  commit_runs(to, room, bytes, weight, in_scope);
 }
 
 /// To be called when a bundle has been sent, or is not wanted any more.

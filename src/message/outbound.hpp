@@ -59,6 +59,14 @@ bool try_send_bundle(int to);
 /// The same, but suspends until there is room.
 void send_bundle(int to);
 
+/// Room for a message of calls, as a bundle is, or null when there is none now, or others come
+/// first.
+std::byte* room_for_run(int to, std::size_t bytes);
+/// Sends the runs that were written there; `bytes` are without the weight, for which there is room
+/// behind them.
+void commit_runs(int to, std::byte* room, std::size_t bytes, const scope_ticket& weight,
+                 bool in_scope);
+
 /// As send_reply, for a long payload that is not copied (transport::lend). Returns false, and does
 /// nothing, if the payload has to be copied.
 bool lend_reply(int to, runtime_message kind, ticket_id ticket, const transport::loan& payload);

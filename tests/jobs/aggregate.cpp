@@ -534,14 +534,15 @@ void handlers_that_send_do_not_wait_for_room() {
   passed_on.assign(static_cast<std::size_t>(rank_count()), 0);
   heard_of.assign(static_cast<std::size_t>(rank_count()), 0);
   in_order = true;
+  // Outside of a finish, whose weight a handler may have to wait for. On all ranks before the first
+  // call: a handler that sends its calls alone waits for room, and those behind it do not.
+  const aggregated here({.bytes = 1024});
   barrier();
   const counters before = counters_now();
   constexpr int depth = 6;
   constexpr int width = 7;
   long calls = 0;
   for (long i = 0, level = 1; i <= depth; ++i, level *= width) calls += level;
-  // Outside of a finish, whose weight a handler may have to wait for.
-  const aggregated here({.bytes = 1024});
   if (rank_me() == 0)
     rpc_ff(next(), pass_on, 0, ++passed_on[static_cast<std::size_t>(next())], depth, width);
   while (everywhere() != calls) yield();

@@ -2,6 +2,7 @@
 // One-way calls of one method at the cost of a store each, for loops that make little else.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -40,7 +41,7 @@ struct batch_method<R (C::*)(batch<Item>) const noexcept> : batch_method<R (C::*
 }  // namespace detail
 
 /// One-way calls of a method that takes a batch (batch.hpp), of the objects of a sharded, which are
-/// gathered until flush(), or until there are some hundred bytes of them for a rank. What most
+/// gathered until flush(), or until there are enough of them for a rank. What most
 /// programs want is a `bundle`, below. Those that keep this longer than a block of code call
 /// flush() before this ends, in the finish that waits for the calls: that in which it was made, or
 /// that of begin().
@@ -59,10 +60,10 @@ class gathered_calls {
   explicit gathered_calls(const sharded<T>& objects)
       : objects_(objects),
         lanes_(new lane[static_cast<std::size_t>(sojourn::rank_count())]),
-        room_(new std::uint64_t[lane_bytes / 8 * static_cast<std::size_t>(objects.rank_count())]) {
+        room_(new std::uint64_t[lane_bytes_ / 8 * static_cast<std::size_t>(objects.rank_count())]) {
     auto* first = reinterpret_cast<std::byte*>(room_.get());
-    for (rank_t i = 0; i < objects.rank_count(); ++i, first += lane_bytes)
-      lanes_[static_cast<std::size_t>(objects.rank_of(i))] = {first, first + lane_bytes};
+    for (rank_t i = 0; i < objects.rank_count(); ++i, first += lane_bytes_)
+      lanes_[static_cast<std::size_t>(objects.rank_of(i))] = {first, first + lane_bytes_};
   }
 
   /// Calls the method of rank `to`'s object: in eight instructions, unless what was gathered for
@@ -93,7 +94,9 @@ class gathered_calls {
   }
 
  private:
-  static constexpr std::size_t lane_bytes = (stride < 512 ? 512 / stride : 1) * stride;
+  using method = detail::checked_method<Method, T, item>;
+  // So much goes in a message of its own; less is bundled with other calls.
+  static constexpr std::size_t alone_from_bytes = 2048;
 
   /// What was gathered for a rank, and the end of the room for it, which is never reached.
   struct lane {
@@ -107,16 +110,21 @@ class gathered_calls {
       if (l.next == l.end) l.next -= stride;  // The last call is not made: a lane is never full.
       detail::refuse_bundle_in_other_finish();
     }
-    // A copy, because the call below may wait, and other fibers gather more meanwhile.
-    alignas(8) std::byte gathered[lane_bytes];
-    const auto bytes = static_cast<std::size_t>(l.next - (l.end - lane_bytes));
+    const auto bytes = static_cast<std::size_t>(l.next - (l.end - lane_bytes_));
+    const std::size_t count = bytes / stride;
+    const std::uint64_t object = objects_.on(to).address();
     l.next -= bytes;
-    std::memcpy(gathered, l.next, bytes);
-    detail::checked_method<Method, T, item>::one_way_each(objects_.on(to).address(), gathered,
-                                                          bytes / stride);
+    if (bytes >= alone_from_bytes && method::one_way_now(object, l.next, count)) return;
+    // A copy, because the call below may wait, and other fibers gather more meanwhile.
+    const std::unique_ptr<std::uint64_t[]> gathered(new std::uint64_t[bytes / 8 + 1]);
+    auto* const items = reinterpret_cast<std::byte*>(gathered.get());
+    std::memcpy(items, l.next, bytes);
+    method::one_way_each(object, items, count);
   }
 
   const sharded<T> objects_;
+  /// Of what is gathered for a rank.
+  const std::size_t lane_bytes_ = std::max<std::size_t>(detail::bytes_of_a_run() / stride, 1) * stride;
   finish_scope scope_ = finish_scope::innermost();
   const std::unique_ptr<lane[]> lanes_;  ///< Of each rank of the job.
   const std::unique_ptr<std::uint64_t[]> room_;

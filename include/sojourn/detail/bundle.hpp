@@ -60,6 +60,14 @@ extern opened_bundle opened;
 /// bundles wait already. Requires: calls are bundled, and rank `to` exists.
 std::byte* room_in_new_run(int to, const bundled_function& called, std::uint64_t object,
                            std::size_t bytes);
+/// Sends calls of `called` in a message of their own, which may overtake what is bundled for that
+/// rank: their `count` payloads lie at `payloads`. Then gives other fibers a turn, except in a
+/// handler. Returns false, and does nothing, when they would have to wait, or are not to be bundled.
+/// Requires: as room_in_new_run().
+bool send_run_now(int to, const bundled_function& called, std::uint64_t object,
+                  const std::byte* payloads, std::size_t count);
+/// How many bytes of payloads are worth gathering for each rank, to be sent so.
+std::size_t bytes_of_a_run();
 /// A run of calls ends in the middle of one: ends the rank with a report.
 [[noreturn]] void refuse_bundled_values();
 /// Calls with longer payloads are sent alone.
@@ -139,6 +147,12 @@ class bundled_calls {
     std::memcpy(run.next, payloads, count * stride);
     run.next += count * stride;
     return count;
+  }
+  /// As send_run_now.
+  static bool send_now(int to, std::uint64_t object, const std::byte* payloads,
+                       std::size_t count) {
+    check_thread();
+    return send_run_now(to, called, object, payloads, count);
   }
   /// False when the call has to be sent alone. Suspends: as room_in_new_run().
   template <class... B>

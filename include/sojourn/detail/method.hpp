@@ -191,7 +191,19 @@ struct checked_method {
     }
     begin_one_way(address, arguments(std::forward<B>(b)...));
   }
-  /// The same for each of `count` items of a method that takes a batch, which lie as in a batch.
+  /// Calls the method for `count` items of a batch, which lie as in one, in a message of their own.
+  /// False when that would have to wait.
+  static bool one_way_now(std::uint64_t address, const std::byte* items, std::size_t count) {
+    using bundled = typename traits::template bundled<T, false>;
+    if constexpr (bundled::fits) {
+      const int to = owner_of(address);
+      if (static_cast<unsigned>(to) < open_run_count && !job.has_moved && !checked())
+        return bundled::send_now(to, address, items, count);
+    }
+    return false;
+  }
+  /// The same as one_way for each of `count` items of a method that takes a batch, which lie as in
+  /// one.
   static void one_way_each(std::uint64_t address, const std::byte* items, std::size_t count) {
     using bundled = typename traits::template bundled<T, false>;
     const int to = owner_of(address);
