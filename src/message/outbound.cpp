@@ -446,10 +446,8 @@ std::byte* room_for_bundle(int to) {
 }  // namespace
 
 std::byte* room_for_run(int to, std::size_t bytes) {
-  const peer& p = peer_of(to);
-  const bool others_first = (p.before_calls & peer::senders_wait) != 0 || !p.late_bundles.empty();
-  if (others_first || is_lost(to) || dispatcher.refuses_requests ||
-      !is_told(to, message_class::request))
+  if ((peer_of(to).before_calls & peer::senders_wait) != 0 || is_lost(to) ||
+      dispatcher.refuses_requests || !try_send_bundle(to) || !is_told(to, message_class::request))
     return nullptr;
   return reserve_call(to, bytes);
 }

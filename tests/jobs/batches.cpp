@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Methods that take a batch: callers pass one item, each item arrives once and in order, and in a
 // bundle many arrive in one call.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -257,6 +258,55 @@ void a_bundle_belongs_to_its_finish() {
   lists.destroy();
 }
 
+/// What was gathered goes in messages of its own, of some thousand bytes.
+void a_bundle_sends_what_it_has_gathered() {
+  if (rank_count() == 1 || detail::checked()) return;
+  constexpr long many = 100'000;
+  const auto lists = make_sharded<list>();
+  barrier();
+  const counters before = counters_now();
+  finish_all([&] {
+    bundle<&list::add> out(lists);
+    for (long i = 0; i < many; ++i) out.to(next(), i);
+  });
+  const counters spent = counters_now() - before;
+  CHECK_EQUAL(spent.calls_bundled, static_cast<std::uint64_t>(many));
+  CHECK(spent.bundles_sent < many * sizeof(long) / 7000);
+  CHECK(lists.here().numbers() == numbers_to(many));
+  barrier();
+  // Behind other calls of this rank, which are bundled.
+  finish_all([&] {
+    bundle<&list::add> out(lists);
+    for (long i = many; i < 2 * many; ++i) {
+      if (i % 10'000 == 0) {
+        lists.on(next()).ff<&list::add_one>(i);
+      } else {
+        out.to(next(), i);
+      }
+      if (i % 10'000 == 9'999) out.flush();
+    }
+  });
+  CHECK(lists.here().numbers() == numbers_to(2 * many));
+  barrier();
+  lists.destroy();
+}
+
+void a_bundle_in_a_window_sends_its_items_alone() {
+  const auto lists = make_sharded<list>();
+  finish({.in_flight = 3}, [&] {
+    const aggregated here;
+    bundle<&list::add> out(lists);
+    for (long i = 0; i < 1000; ++i) out.to(next(), i);
+  });
+  barrier();
+  std::vector<long> all = lists.here().numbers();
+  std::sort(all.begin(), all.end());
+  CHECK(all == numbers_to(1000));
+  CHECK(lists.here().calls() == 1000);
+  barrier();
+  lists.destroy();
+}
+
 void const_methods_may_take_a_batch() {
   const auto lists = make_sharded<list>();
   list::seen = 0;
@@ -300,6 +350,9 @@ int main(int argc, char** argv) {
     check::claim("a bundle hands each item over once", a_bundle_hands_each_item_over_once);
     check::claim("a bundle takes items of any size", a_bundle_takes_items_of_any_size);
     check::claim("a bundle belongs to its finish", a_bundle_belongs_to_its_finish);
+    check::claim("a bundle sends what it has gathered", a_bundle_sends_what_it_has_gathered);
+    check::claim("a bundle in a window sends its items alone",
+                 a_bundle_in_a_window_sends_its_items_alone);
     check::claim("const methods may take a batch", const_methods_may_take_a_batch);
     check::claim("a team has its own bundle", a_team_has_its_own_bundle);
     return check::verdict();

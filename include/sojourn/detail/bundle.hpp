@@ -60,9 +60,9 @@ extern opened_bundle opened;
 /// bundles wait already. Requires: calls are bundled, and rank `to` exists.
 std::byte* room_in_new_run(int to, const bundled_function& called, std::uint64_t object,
                            std::size_t bytes);
-/// Sends calls of `called` in a message of their own, which may overtake what is bundled for that
-/// rank: their `count` payloads lie at `payloads`. Then gives other fibers a turn, except in a
-/// handler. Returns false, and does nothing, when they would have to wait, or are not to be bundled.
+/// Sends calls of `called`, whose `count` payloads lie at `payloads`, in a message of their own,
+/// behind what is bundled for that rank. Then gives other fibers a turn, except in a handler.
+/// Returns false, and sends none of them, when they would have to wait, or are not to be bundled.
 /// Requires: as room_in_new_run().
 bool send_run_now(int to, const bundled_function& called, std::uint64_t object,
                   const std::byte* payloads, std::size_t count);
