@@ -9,6 +9,7 @@
 // dist_object lies in the memory of its rank, has no address, and is made without the others.)
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -27,7 +28,9 @@ namespace detail {
 struct shards_name {
   std::uint32_t number = 0;  ///< From 1 on; 0: none.
   std::int32_t first = 0;
-  friend constexpr bool operator==(const shards_name&, const shards_name&) = default;
+  friend constexpr bool operator==(const shards_name& a, const shards_name& b) {
+    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);  // one comparison
+  }
 };
 
 /// What this rank knows of the lists of one first member, by their numbers; or null. A list has the

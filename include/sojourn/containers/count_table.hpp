@@ -112,7 +112,7 @@ class count_table {
   [[gnu::always_inline]] inline const value_type& place_of(const K& key, std::uint64_t hash) const {
     for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
       const value_type& place = places_[at];
-      if (place.second == free || place.first == key) return place;
+      if (place.first == key || place.second == free) return place;
     }
   }
   [[gnu::always_inline]] inline value_type& place_of(const K& key, std::uint64_t hash) {

@@ -108,10 +108,13 @@ class counter_part {
 
   counter_part();
   ~counter_part();
-  /// Of the counters of this type: the one that this rank used last.
+  /// Of the counters of this type: the one that this rank used last; and, if it keeps counts back,
+  /// for which finish.
   struct used {
     sharded<counter_part> parts;
     counter_part* mine = nullptr;
+    unsent_type* unsent = nullptr;
+    finish_scope scope;
   };
   static inline used last_used;
 
@@ -213,23 +216,16 @@ class dist_counter {
   /// Adds to the count of a key, which begins at 0. Sends and goes on. (A key whose counts add up
   /// to 0 may come to be there, with 0, or not.)
   [[gnu::always_inline]] inline void ff_add(K key, long times = 1) const {
-    if (times == 0) return;
-    unsent_type* unsent = here().unsent.get();
-    const finish_scope scope = finish_scope::innermost();
-    if (unsent == nullptr || unsent->scope != scope) [[unlikely]] {
-      unsent = begin(scope);
-      if (unsent == nullptr) return send(key, times);
-    }
-    std::uint64_t hash = part::table::hash_of(key);
-    if (!unsent->cache.is_paused()) {
-      if (unsent->cache.adds(key, hash, times)) return;
-      hash = part::table::hash_of(key);  // another key now
-    }
     if constexpr (unsent_type::are_gathered) {
-      if (times == 1) [[likely]]
-        return unsent->ones.to(unsent->rank_of_hash(hash), key);
+      // What most calls do, in so few instructions that it can stand in the caller's loop.
+      const auto& last = part::last_used;
+      if (times == 1 && last.parts == parts_ && last.unsent != nullptr &&
+          last.scope == finish_scope::innermost() && last.unsent->cache.is_paused()) [[likely]] {
+        const std::uint64_t hash = part::table::hash_of(key);
+        return last.unsent->ones.to(last.unsent->rank_of_hash(hash), key);
+      }
     }
-    send(key, times);
+    add(std::move(key), times);
   }
   /// The same, of a key that is made from another value: from a std::string_view, say.
   template <class Source>
@@ -296,11 +292,34 @@ class dist_counter {
   }
 
   /// parts_.here(), but for the counter that was used last it is at hand.
-  [[gnu::always_inline]] inline part& here() const {
+  part& here() const {
     auto& last = part::last_used;
     if (last.parts != parts_ || !parts_) [[unlikely]]
-      last = {parts_, &parts_.here()};
+      last = {parts_, &parts_.here(), nullptr, {}};
     return *last.mine;
+  }
+
+  /// ff_add().
+  [[gnu::noinline]] void add(K key, long times) const {
+    if (times == 0) return;
+    unsent_type* unsent = here().unsent.get();
+    const finish_scope scope = finish_scope::innermost();
+    if (unsent == nullptr || unsent->scope != scope) [[unlikely]] {
+      unsent = begin(scope);
+      if (unsent == nullptr) return send(key, times);
+    }
+    (void)here();  // another counter may have been used while begin() waited
+    part::last_used.unsent = unsent;
+    part::last_used.scope = scope;
+    std::uint64_t hash = part::table::hash_of(key);
+    if (!unsent->cache.is_paused()) {
+      if (unsent->cache.adds(key, hash, times)) return;
+      hash = part::table::hash_of(key);  // another key now
+    }
+    if constexpr (unsent_type::are_gathered) {
+      if (times == 1) return unsent->ones.to(unsent->rank_of_hash(hash), key);
+    }
+    send(key, times);
   }
 
   void send(const K& key, long times) const {
@@ -343,6 +362,7 @@ class dist_counter {
     part& mine = counter.parts_.here();
     // Others count meanwhile, perhaps in another finish: not in these.
     std::unique_ptr<unsent_type> unsent = std::move(mine.unsent);
+    if (part::last_used.mine == &mine) part::last_used.unsent = nullptr;
     std::exception_ptr failure;
     const auto try_to = [&](auto send) {
       try {

@@ -45,15 +45,16 @@ void with_look_ahead(const Table& table, batch<Item> items, KeyOf key_of, Handle
     hashes[i] = Table::hash_of(key_of(items[i]));
     table.prefetch(hashes[i]);
   }
-  for (std::size_t i = 0; i < count; ++i) {
+  std::size_t i = 0;
+  for (; i + ahead < count; ++i) {
+    table.prefetch_element(hashes[(i + ahead / 2) % ahead]);
+    const std::uint64_t next = Table::hash_of(key_of(items[i + ahead]));
+    handle(items[i], std::exchange(hashes[i % ahead], next));
+    table.prefetch(next);
+  }
+  for (; i < count; ++i) {
     if (i + ahead / 2 < count) table.prefetch_element(hashes[(i + ahead / 2) % ahead]);
-    const std::uint64_t hash = hashes[i % ahead];
-    handle(items[i], hash);
-    if (i + ahead < count) {
-      const std::uint64_t next = Table::hash_of(key_of(items[i + ahead]));
-      hashes[i % ahead] = next;
-      table.prefetch(next);
-    }
+    handle(items[i], hashes[i % ahead]);
   }
 }
 
