@@ -23,17 +23,34 @@ void see(ends& e, unsigned before, unsigned after) {
 struct note_ends {
   void operator()(ends& e, std::uint8_t before, std::uint8_t after) const { see(e, before, after); }
 };
+/// Calls see(word, before, after) for each word of this rank.
+template <class See>
+void for_each_word(const settings& chosen, const std::vector<std::uint8_t>& genome, See see) {
+  sojourn::finish_all(
+      [&] { for_each_of_rank(chosen, genome, sojourn::rank_me(), sojourn::rank_count(), see); },
+      sojourn::team::world(), {.bytes = chosen.bundle_bytes});
+}
 template <class Map>
 void fill(const Map& map, const settings& chosen, const std::vector<std::uint8_t>& genome) {
-  sojourn::finish_all(
-      [&] {
-        for_each_of_rank(chosen, genome, sojourn::rank_me(), sojourn::rank_count(),
-                         [&](kmer word, unsigned before, unsigned after) {
-                           map.ff_update(word, note_ends(), static_cast<std::uint8_t>(before),
-                                         static_cast<std::uint8_t>(after));
-                         });
-      },
-      sojourn::team::world(), {.bytes = chosen.bundle_bytes});
+  for_each_word(chosen, genome, [&](kmer word, unsigned before, unsigned after) {
+    map.ff_update(word, note_ends(), static_cast<std::uint8_t>(before),
+                  static_cast<std::uint8_t>(after));
+  });
+}
+
+/// Makes a map by fill(map), and sums up what is there: the times of an element are times(value).
+template <class V, class Fill, class Times>
+result run_map_of(Fill fill, Times times) {
+  result r;
+  stopwatch watch;
+  const auto map = sojourn::dist_map<kmer, V>::make();
+  fill(map);
+  watch.stop(r.seconds, r.spent);
+  summary mine;
+  for (const auto& [word, value] : map) mine.add(word, times(value));
+  r.all = sojourn::reduce(mine, std::plus<>{});
+  map.destroy_all();
+  return r;
 }
 
 /// Gives the same number to most k-mers that follow each other.
@@ -115,12 +132,7 @@ result run_counter(const settings& chosen, const std::vector<std::uint8_t>& geno
   result r;
   stopwatch watch;
   const auto counts = sojourn::dist_counter<kmer>::make();
-  sojourn::finish_all(
-      [&] {
-        for_each_of_rank(chosen, genome, sojourn::rank_me(), sojourn::rank_count(),
-                         [&](kmer word, unsigned, unsigned) { counts.ff_add(word); });
-      },
-      sojourn::team::world(), {.bytes = chosen.bundle_bytes});
+  for_each_word(chosen, genome, [&](kmer word, unsigned, unsigned) { counts.ff_add(word); });
   watch.stop(r.seconds, r.spent);
   summary mine;
   for (const auto& [word, times] : counts) mine.add(word, static_cast<std::uint64_t>(times));
@@ -130,16 +142,17 @@ result run_counter(const settings& chosen, const std::vector<std::uint8_t>& geno
 }
 
 result run_map(const settings& chosen, const std::vector<std::uint8_t>& genome) {
-  result r;
-  stopwatch watch;
-  const auto map = sojourn::dist_map<kmer, ends>::make();
-  fill(map, chosen, genome);
-  watch.stop(r.seconds, r.spent);
-  summary mine;
-  for (const auto& [word, e] : map) mine.add(word, e.times);
-  r.all = sojourn::reduce(mine, std::plus<>{});
-  map.destroy_all();
-  return r;
+  if (chosen.random_keys != 0) {  // nothing stands beside these
+    return run_map_of<std::uint64_t>(
+        [&](const auto& map) {
+          for_each_word(chosen, genome, [&](kmer word, unsigned, unsigned) {
+            map.ff_update(word, [](std::uint64_t& times) { ++times; });
+          });
+        },
+        [](std::uint64_t times) { return times; });
+  }
+  return run_map_of<ends>([&](const auto& map) { fill(map, chosen, genome); },
+                          [](const ends& e) { return e.times; });
 }
 
 walk_result run_walk(const settings& chosen, const walk_settings& walks,

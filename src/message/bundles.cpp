@@ -237,8 +237,7 @@ bool send_run_now(int to, const bundled_function& called, std::uint64_t object,
   write_run_header(room, called, object, static_cast<std::uint32_t>(count));
   std::memcpy(room + before, payloads, count * called.stride);
   counts.calls_bundled += count;
-  const scope_ticket weight =
-      scope != nullptr ? on_dispatch.scopes.take(scope) : scope_ticket{};
+  const scope_ticket weight = scope != nullptr ? on_dispatch.scopes.take(scope) : scope_ticket{};
   commit_runs(to, room, bytes, weight, scope != nullptr);
   if (running_piece() != spare_piece()) poll_after_send();
   return true;

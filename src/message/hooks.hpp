@@ -15,7 +15,7 @@ enum class message_class : std::uint8_t;
 /// Finish scopes: a message takes weight from its scope along, and the receiver adds that weight to
 /// its own part of the scope.
 struct scope_wire {
-  scope_ticket (*take)(void* scope);  ///< Suspends while this rank has no weight.
+  scope_ticket (*take)(void* scope);             ///< Suspends while this rank has no weight.
   void (*put_back)(const scope_ticket& unsent);  ///< What take() gave to a message not sent.
   std::uint64_t (*available)(
       void* scope);  ///< How much take() would give without suspending; 0: nothing.

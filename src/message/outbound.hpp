@@ -59,8 +59,8 @@ bool try_send_bundle(int to);
 /// The same, but suspends until there is room.
 void send_bundle(int to);
 
-/// Room for a message of calls, as a bundle is, behind what is bundled for that rank. Null when there
-/// is none now, or others come first.
+/// Room for a message of calls, as a bundle is, behind what is bundled for that rank. Null when
+/// there is none now, or others come first.
 std::byte* room_for_run(int to, std::size_t bytes);
 /// Sends the runs that were written there; `bytes` are without the weight, for which there is room
 /// behind them.

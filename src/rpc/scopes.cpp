@@ -37,9 +37,9 @@ struct account;
 /// of these calls has a scope of its own, whose home this rank is. So the rank learns when the call
 /// and all that it began are over, by the weight that comes back.
 struct open_window {
-  std::size_t in_flight;   ///< So many calls at most.
-  std::size_t calls = 0;   ///< How many are under way.
-  int lost_rank = -1;      ///< A rank has ended: calls that were under way may never be over.
+  std::size_t in_flight;  ///< So many calls at most.
+  std::size_t calls = 0;  ///< How many are under way.
+  int lost_rank = -1;     ///< A rank has ended: calls that were under way may never be over.
   std::deque<ticket_id> waiting;  ///< Completed one by one, each time a call is over.
 
   bool is_full() const { return calls >= in_flight; }
@@ -59,9 +59,7 @@ struct account : scope_view {
   account* part_of = nullptr;
 
   /// True when nothing can leave in this scope before take() has waited.
-  bool is_exhausted() const {
-    return limit != nullptr ? limit->is_full() : weight.is_exhausted();
-  }
+  bool is_exhausted() const { return limit != nullptr ? limit->is_full() : weight.is_exhausted(); }
 };
 
 std::unordered_map<ticket_id, account*> accounts;

@@ -124,7 +124,8 @@ class gathered_calls {
 
   const sharded<T> objects_;
   /// Of what is gathered for a rank.
-  const std::size_t lane_bytes_ = std::max<std::size_t>(detail::bytes_of_a_run() / stride, 1) * stride;
+  const std::size_t lane_bytes_ =
+      std::max<std::size_t>(detail::bytes_of_a_run() / stride, 1) * stride;
   finish_scope scope_ = finish_scope::innermost();
   const std::unique_ptr<lane[]> lanes_;  ///< Of each rank of the job.
   const std::unique_ptr<std::uint64_t[]> room_;

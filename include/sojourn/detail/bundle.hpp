@@ -149,8 +149,7 @@ class bundled_calls {
     return count;
   }
   /// As send_run_now.
-  static bool send_now(int to, std::uint64_t object, const std::byte* payloads,
-                       std::size_t count) {
+  static bool send_now(int to, std::uint64_t object, const std::byte* payloads, std::size_t count) {
     check_thread();
     return send_run_now(to, called, object, payloads, count);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much is under way at a time: of a loop (fork.hpp), and of what a finish waits for (finish.hpp).
+// How much is under way at a time: of a loop (fork.hpp), and of what a finish waits for
+// (finish.hpp).
 #pragma once
 
 #include <cstddef>
