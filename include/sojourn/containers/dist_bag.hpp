@@ -14,6 +14,7 @@
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "sojourn/collectives.hpp"
 #include "sojourn/containers/hash_table.hpp"
 #include "sojourn/containers/items.hpp"
+#include "sojourn/containers/saved.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/sharded.hpp"
 #include "sojourn/team.hpp"
@@ -86,6 +88,21 @@ class dist_bag {
   static dist_bag make(const team& members = team::world()) {
     dist_bag made;
     made.parts_ = make_sharded<part>(members);
+    return made;
+  }
+  /// Collective: makes a bag of what save_all() wrote to `path`, in this program, on however
+  /// many ranks. Suspends. Errors, on all members: sojourn::error when that is none, of another
+  /// type, incomplete or damaged.
+  /// Where as many members load it as have saved it, each has its own items again.
+  static dist_bag load_all(const std::string& path, const team& members = team::world()) {
+    const dist_bag made = containers::load_by_calls<T>(
+        path, "dist_bag", members, [&](std::size_t) { return make(members); },
+        [](const dist_bag& all, const T& item) { all.push_here(item); });
+    const bool has_none =
+        reduce(
+            made.size_here(), [](std::size_t a, std::size_t b) { return std::min(a, b); },
+            members) == 0;
+    if (has_none) made.rebalance_all();
     return made;
   }
   /// Collective. Requires: nobody uses the bag any more. Suspends.
@@ -183,6 +200,15 @@ class dist_bag {
 
   // Collective.
 
+  /// Collective: writes the items to the file `path`, and a file for each member beside it
+  /// (saved.hpp), in a folder that all members see. It replaces what was saved there before.
+  /// Requires: nobody changes the bag meanwhile. Suspends. Errors, on all members: sojourn::error
+  /// when a file cannot be written; then what was saved before is still there.
+  void save_all(const std::string& path) const {
+    containers::save_items<T>(path, "dist_bag", 0, parts_.members(), [&](auto put) {
+      for (const T& item : *this) put(item);
+    });
+  }
   /// How many items there are on all ranks.
   std::size_t size_all() const { return reduce(size_here(), std::plus<>(), parts_.members()); }
   /// Deals the items out again, so that no member has more than one more than another. Requires:

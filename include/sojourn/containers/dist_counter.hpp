@@ -15,6 +15,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "sojourn/collectives.hpp"
 #include "sojourn/containers/count_table.hpp"
 #include "sojourn/containers/items.hpp"
+#include "sojourn/containers/saved.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/finish.hpp"
 #include "sojourn/future.hpp"
@@ -206,6 +208,14 @@ class dist_counter {
     made.parts_ = make_sharded<part>(members);
     return made;
   }
+  /// Collective: makes a counter of what save_all() wrote to `path`, in this program, on however
+  /// many ranks. Suspends. Errors, on all members: sojourn::error when that is none, of another
+  /// type, incomplete or damaged.
+  static dist_counter load_all(const std::string& path, const team& members = team::world()) {
+    return containers::load_by_calls<K, long>(
+        path, "dist_counter", members, [&](std::size_t) { return make(members); },
+        [](const dist_counter& made, const K& key, long times) { made.ff_add(key, times); });
+  }
   /// Collective. Requires: nobody uses the counter any more. Suspends.
   void destroy_all() const { parts_.destroy(); }
   constexpr explicit operator bool() const { return static_cast<bool>(parts_); }
@@ -251,6 +261,15 @@ class dist_counter {
 
   // Collective.
 
+  /// Collective: writes the counts to the file `path`, and a file for each member beside it
+  /// (saved.hpp), in a folder that all members see. It replaces what was saved there before.
+  /// Requires: nobody counts meanwhile. Suspends. Errors, on all members: sojourn::error when a
+  /// file cannot be written; then what was saved before is still there.
+  void save_all(const std::string& path) const {
+    containers::save_items<K, long>(path, "dist_counter", 0, parts_.members(), [&](auto put) {
+      for (const auto& [key, times] : *this) put(key, times);
+    });
+  }
   /// How many keys there are.
   std::size_t size_all() const { return reduce(size_here(), std::plus<>(), parts_.members()); }
   /// The sum of all counts.

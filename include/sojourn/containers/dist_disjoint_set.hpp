@@ -24,6 +24,7 @@
 #include "sojourn/collectives.hpp"
 #include "sojourn/containers/items.hpp"
 #include "sojourn/containers/layouts.hpp"
+#include "sojourn/containers/saved.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/global_ptr.hpp"
 #include "sojourn/sharded.hpp"
@@ -192,6 +193,16 @@ class dist_disjoint_set {
                                      static_cast<std::size_t>(members.rank_me()));
     return made;
   }
+  /// Collective: makes a dist_disjoint_set of what save_all() wrote to `path`, in this program, on
+  /// however many ranks. Suspends. Errors, on all members: sojourn::error when that is none, of
+  /// another type, incomplete or damaged.
+  static dist_disjoint_set load_all(const std::string& path, const team& members = team::world()) {
+    const dist_disjoint_set made = containers::load_by_calls<Index, Index>(
+        path, "dist_disjoint_set", members, [&](std::size_t size) { return make(size, members); },
+        [](const dist_disjoint_set& sets, Index i, Index root) { sets.unite_here(i, root); });
+    made.compress_all();
+    return made;
+  }
   /// Collective. Requires: nobody uses the sets any more. Suspends.
   void destroy_all() const { parts_.destroy(); }
   constexpr explicit operator bool() const { return static_cast<bool>(parts_); }
@@ -240,6 +251,18 @@ class dist_disjoint_set {
     std::size_t roots = 0;
     for (const auto& [element, root] : *this) roots += element == root ? 1 : 0;
     return reduce(roots, std::plus<>(), parts_.members());
+  }
+  /// Collective: writes the sets to the file `path`, and a file for each member beside it
+  /// (saved.hpp), in a folder that all members see. It replaces what was saved there before.
+  /// Calls compress_all() first. Suspends. Errors, on all members: sojourn::error when a file
+  /// cannot be written; then what was saved before is still there.
+  void save_all(const std::string& path) const {
+    compress_all();
+    containers::save_items<Index, Index>(
+        path, "dist_disjoint_set", size(), parts_.members(), [&](auto put) {
+          for (const auto& [element, root] : *this)
+            if (element != root) put(static_cast<Index>(element), static_cast<Index>(root));
+        });
   }
   /// Makes one of what all ranks have joined: now each element has its root. Requires: nobody else
   /// uses the sets meanwhile. Suspends.

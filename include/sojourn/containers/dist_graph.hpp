@@ -28,6 +28,7 @@
 #include "sojourn/containers/dist_vector.hpp"
 #include "sojourn/containers/items.hpp"
 #include "sojourn/containers/layouts.hpp"
+#include "sojourn/containers/saved.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/finish.hpp"
 #include "sojourn/future.hpp"
@@ -65,6 +66,7 @@ struct arc_ends {
   using type = weighted_end<Vertex, Weight>;
   static type make(Vertex to, const Weight& weight) { return {to, weight}; }
   static Vertex vertex(const type& end) { return end.to; }
+  static const Weight& weight(const type& end) { return end.weight; }
   static bool is_before(const type& a, const type& b) {
     if constexpr (std::totally_ordered<Weight>) {
       return a.to != b.to ? a.to < b.to : a.weight < b.weight;
@@ -78,6 +80,7 @@ struct arc_ends<Vertex, no_weight> {
   using type = Vertex;
   static type make(Vertex to, no_weight) { return to; }
   static Vertex vertex(Vertex end) { return end; }
+  static no_weight weight(Vertex) { return {}; }
   static bool is_before(Vertex a, Vertex b) { return a < b; }
 };
 
@@ -264,6 +267,21 @@ class dist_graph {
   static dist_graph make(std::size_t vertices, Edges edges, const team& members = team::world()) {
     return make(vertices, graph_options(), std::move(edges), members);
   }
+  /// Collective: makes a graph of what save_all() wrote to `path`, in this program, on however
+  /// many ranks. Suspends. Errors, on all members: sojourn::error when that is none, of another
+  /// type, incomplete or damaged.
+  static dist_graph load_all(const std::string& path, const team& members = team::world()) {
+    return containers::load_items<Vertex, Vertex, Weight>(
+        path, "dist_graph", members, [&](std::size_t size, auto each_arc) {
+          return make(
+              size,
+              [&](auto add) {
+                each_arc(
+                    [&](Vertex from, Vertex to, const Weight& weight) { add(from, to, weight); });
+              },
+              members);
+        });
+  }
   /// Collective. Requires: nobody uses the graph any more. Suspends.
   void destroy_all() const { parts_.destroy(); }
   constexpr explicit operator bool() const { return static_cast<bool>(parts_); }
@@ -335,6 +353,18 @@ class dist_graph {
 
   // Collective.
 
+  /// Collective: writes the arcs to the file `path`, and a file for each member beside it
+  /// (saved.hpp), in a folder that all members see. It replaces what was saved there before.
+  /// Suspends. Errors, on all members: sojourn::error when a file cannot be written; then what was
+  /// saved before is still there.
+  void save_all(const std::string& path) const {
+    containers::save_items<Vertex, Vertex, Weight>(
+        path, "dist_graph", size(), parts_.members(), [&](auto put) {
+          for (const std::size_t v : vertices_here())
+            for (const end_type& e : row_here(v))
+              put(static_cast<Vertex>(v), part::ends::vertex(e), part::ends::weight(e));
+        });
+  }
   std::size_t arcs_all() const { return reduce(arcs_here(), std::plus<>(), parts_.members()); }
 
  private:

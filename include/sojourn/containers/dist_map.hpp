@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "sojourn/collectives.hpp"
 #include "sojourn/containers/hash_table.hpp"
 #include "sojourn/containers/items.hpp"
+#include "sojourn/containers/saved.hpp"
 #include "sojourn/future.hpp"
 #include "sojourn/global_ptr.hpp"
 #include "sojourn/sharded.hpp"
@@ -163,6 +165,14 @@ class dist_map {
     made.parts_ = make_sharded<part>(members);
     return made;
   }
+  /// Collective: makes a map of what save_all() wrote to `path`, in this program, on however
+  /// many ranks. Suspends. Errors, on all members: sojourn::error when that is none, of another
+  /// type, incomplete or damaged.
+  static dist_map load_all(const std::string& path, const team& members = team::world()) {
+    return containers::load_by_calls<K, V>(
+        path, "dist_map", members, [&](std::size_t) { return make(members); },
+        [](const dist_map& made, const K& key, const V& value) { made.ff_insert(key, value); });
+  }
   /// Collective. Requires: nobody uses the map any more. Suspends.
   void destroy_all() const { parts_.destroy(); }
   constexpr explicit operator bool() const { return static_cast<bool>(parts_); }
@@ -262,6 +272,15 @@ class dist_map {
 
   // Collective.
 
+  /// Collective: writes the map to the file `path`, and a file for each member beside it
+  /// (saved.hpp), in a folder that all members see. It replaces what was saved there before.
+  /// Requires: nobody changes the map meanwhile. Suspends. Errors, on all members: sojourn::error
+  /// when a file cannot be written; then what was saved before is still there.
+  void save_all(const std::string& path) const {
+    containers::save_items<K, V>(path, "dist_map", 0, parts_.members(), [&](auto put) {
+      for (const auto& [key, value] : *this) put(key, value);
+    });
+  }
   /// How many elements there are on all ranks together.
   std::size_t size_all() const { return reduce(size_here(), std::plus<>(), parts_.members()); }
   /// Removes all elements. Requires: nobody else uses the map meanwhile.

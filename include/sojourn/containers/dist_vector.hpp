@@ -25,6 +25,7 @@
 #include "sojourn/collectives.hpp"
 #include "sojourn/containers/items.hpp"
 #include "sojourn/containers/layouts.hpp"
+#include "sojourn/containers/saved.hpp"
 #include "sojourn/errors.hpp"
 #include "sojourn/future.hpp"
 #include "sojourn/global_ptr.hpp"
@@ -120,6 +121,14 @@ class dist_vector {
     mine.elements_of = all_gather(mine.elements, members);
     barrier(members);
     return made;
+  }
+  /// Collective: makes a vector of what save_all() wrote to `path`, in this program, on however
+  /// many ranks. Suspends. Errors, on all members: sojourn::error when that is none, of another
+  /// type, incomplete or damaged.
+  static dist_vector load_all(const std::string& path, const team& members = team::world()) {
+    return containers::load_by_calls<std::size_t, T>(
+        path, "dist_vector", members, [&](std::size_t size) { return make(size, T(), members); },
+        [](const dist_vector& made, std::size_t i, const T& value) { made.ff_set(i, value); });
   }
   /// Collective. Requires: nobody uses the vector any more. Suspends.
   void destroy_all() const { parts_.destroy(); }
@@ -227,6 +236,17 @@ class dist_vector {
   // Collective. All require that nobody else uses the vector meanwhile. When they return, all ranks
   // have done their part.
 
+  /// Collective: writes the elements to the file `path`, and a file for each member beside it
+  /// (saved.hpp), in a folder that all members see. It replaces what was saved there before.
+  /// Suspends. Errors, on all members: sojourn::error when a file cannot be written; then what was
+  /// saved before is still there.
+  void save_all(const std::string& path) const {
+    containers::save_items<std::size_t, T>(path, "dist_vector", size(), parts_.members(),
+                                           [&](auto put) {
+                                             for (const std::size_t i : indices_here())
+                                               put(i, here(i));
+                                           });
+  }
   void fill_all(const T& value) const {
     barrier(parts_.members());
     std::fill(begin(), end(), value);

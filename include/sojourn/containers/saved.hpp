@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+// Containers in files, which jobs of another number of ranks can load (save_all and load_all of
+// each container).
+//
+// The file `path` is a short text that says what was saved; beside it each member has written a
+// file of its part, path.NAME.partMEMBER. The members that load share these files among them, and
+// give each item to the rank to which it belongs now. `path` is replaced when all parts are on the
+// disk, so it always names what is complete, whatever ends a job meanwhile.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include "sojourn/calls/bytes.hpp"
+#include "sojourn/collectives.hpp"
+#include "sojourn/errors.hpp"
+#include "sojourn/finish.hpp"
+#include "sojourn/rank.hpp"
+#include "sojourn/team.hpp"
+
+namespace sojourn::containers {
+
+/// What the file `path` says.
+struct saved_container {
+  std::string kind;      ///< Of the container: "dist_map".
+  std::string items;     ///< The compiler's name of what its items are.
+  std::size_t size = 0;  ///< Where a container has one.
+  std::size_t parts = 0;
+  std::string name;  ///< Of the files of its parts.
+
+  std::string part(const std::string& path, std::size_t i) const {
+    return path + "." + name + ".part" + std::to_string(i);
+  }
+};
+
+[[noreturn]] inline void refuse_file(const char* what, const std::string& path, int number) {
+  throw error(std::string("cannot ") + what + " " + path + ": " + std::strerror(number));
+}
+[[noreturn]] inline void refuse_damaged(const std::string& path) {
+  throw error(path + " is incomplete or damaged: all files of a saved container must be unchanged");
+}
+
+/// A file that is written from its beginning to its end, and is on the disk when that is reached.
+class new_file {
+ public:
+  explicit new_file(const std::string& path)
+      : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+    if (file_ < 0) refuse_file("write", path_, errno);
+  }
+  ~new_file() {
+    if (file_ >= 0) ::close(file_);
+  }
+  new_file(const new_file&) = delete;
+  new_file& operator=(const new_file&) = delete;
+
+  void write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(file_, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) refuse_file("write", path_, errno);
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+  }
+  void close() {
+    if (::fsync(file_) != 0) refuse_file("write", path_, errno);
+    const int file = std::exchange(file_, -1);
+    if (::close(file) != 0) refuse_file("write", path_, errno);
+  }
+
+ private:
+  std::string path_;
+  int file_;
+};
+
+/// Detects damage, not what somebody has changed on purpose.
+class checksum {
+ public:
+  void add(std::span<const std::byte> bytes) {
+    for (; bytes.size() >= sizeof(std::uint64_t); bytes = bytes.subspan(sizeof(std::uint64_t))) {
+      std::uint64_t word;
+      std::memcpy(&word, bytes.data(), sizeof word);
+      mix(word);
+    }
+    std::uint64_t rest = bytes.size() + 1;
+    for (const std::byte b : bytes) rest = rest << 8 | static_cast<std::uint64_t>(b);
+    mix(rest);
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  void mix(std::uint64_t word) {
+    value_ = (value_ ^ word) * 0x9e3779b97f4a7c15U;
+    value_ ^= value_ >> 29;
+  }
+  std::uint64_t value_ = 0;
+};
+
+// A part is a row of items, each behind its length in 4 bytes; then no_length, how many items there
+// are, and their checksum.
+inline constexpr std::uint32_t no_length = 0xffffffff;
+struct end_of_part {
+  std::uint64_t items;
+  std::uint64_t sum;
+};
+
+class part_writer {
+ public:
+  explicit part_writer(const std::string& path) : file_(path) {}
+
+  template <class... T>
+  void put(const T&... values) {
+    const std::size_t at = bytes_.size();
+    append_bytes(bytes_, std::uint32_t{}, values...);
+    const std::size_t length = bytes_.size() - at - sizeof(std::uint32_t);
+    if (length >= no_length) throw error("an item of a container is too long to be saved");
+    const auto written = static_cast<std::uint32_t>(length);
+    std::memcpy(bytes_.data() + at, &written, sizeof written);
+    sum_.add(std::span(bytes_).subspan(at));
+    ++items_;
+    if (bytes_.size() >= written_at_once) write();
+  }
+  void close() {
+    append_bytes(bytes_, no_length, end_of_part{items_, sum_.value()});
+    write();
+    file_.close();
+  }
+
+ private:
+  static constexpr std::size_t written_at_once = std::size_t{1} << 20;
+
+  void write() {
+    file_.write(bytes_);
+    bytes_.clear();
+  }
+
+  new_file file_;
+  std::vector<std::byte> bytes_;
+  std::uint64_t items_ = 0;
+  checksum sum_;
+};
+
+class part_reader {
+ public:
+  explicit part_reader(const std::string& path) : path_(path), file_(path, std::ios::binary) {
+    if (!file_) refuse_file("load", path_, errno);
+  }
+  /// The bytes of the next item; nothing at the end. They are here until the next call.
+  std::optional<std::span<const std::byte>> next() {
+    std::uint32_t length = 0;
+    read(&length, sizeof length);
+    if (length == no_length) {
+      end_of_part end{};
+      read(&end, sizeof end);
+      if (end.items != items_ || end.sum != sum_.value()) refuse_damaged(path_);
+      return std::nullopt;
+    }
+    bytes_.resize(sizeof length);
+    std::memcpy(bytes_.data(), &length, sizeof length);
+    // In steps: a length that is damaged does not ask for more memory than there are bytes.
+    constexpr std::size_t step = std::size_t{1} << 20;
+    for (std::size_t left = length; left != 0;) {
+      const std::size_t now = left < step ? left : step;
+      const std::size_t before = bytes_.size();
+      bytes_.resize(before + now);
+      read(bytes_.data() + before, now);
+      left -= now;
+    }
+    sum_.add(bytes_);
+    ++items_;
+    return std::span<const std::byte>(bytes_).subspan(sizeof length);
+  }
+
+ private:
+  void read(void* to, std::size_t bytes) {
+    if (!file_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes)))
+      refuse_damaged(path_);
+  }
+
+  std::string path_;
+  std::ifstream file_;
+  std::vector<std::byte> bytes_;
+  std::uint64_t items_ = 0;
+  checksum sum_;
+};
+
+inline constexpr std::string_view saved_title = "sojourn container 1";
+/// Behind the name of a text that is still being written.
+inline constexpr const char* new_text = ".new";
+
+inline std::string text_of(const saved_container& saved) {
+  return std::string(saved_title) + "\nkind " + saved.kind + "\nitems " + saved.items + "\nsize " +
+         std::to_string(saved.size) + "\nparts " + std::to_string(saved.parts) + "\nname " +
+         saved.name + "\n";
+}
+/// Errors: sojourn::error when there is no such file, or another one.
+inline saved_container read_saved(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) refuse_file("load", path, errno);
+  const auto refuse = [&] {
+    throw error(path + " is no saved container: load what save_all has written");
+  };
+  std::string line;
+  if (!std::getline(file, line) || line != saved_title) refuse();
+  const auto value = [&](std::string_view key) {
+    if (!std::getline(file, line) || !line.starts_with(key) || file.eof()) refuse();
+    return line.substr(key.size());
+  };
+  const auto number = [&](std::string_view key) {
+    const std::string digits = value(key);
+    std::size_t n = 0;
+    const char* const end = digits.data() + digits.size();
+    if (const auto read = std::from_chars(digits.data(), end, n);
+        read.ec != std::errc() || read.ptr != end)
+      refuse();
+    return n;
+  };
+  saved_container saved;
+  saved.kind = value("kind ");
+  saved.items = value("items ");
+  saved.size = number("size ");
+  saved.parts = number("parts ");
+  saved.name = value("name ");
+  return saved;
+}
+
+/// Has all members throw what one of them has to say.
+inline void throw_for_all(const std::string& failure, const team& members) {
+  for (const std::string& theirs : all_gather(failure, members))
+    if (!theirs.empty()) throw error(theirs);
+}
+/// What `body` throws, in words; "" for nothing.
+template <class Body>
+std::string failure_of(Body body) {
+  try {
+    body();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
+/// Removes the parts of what was saved there before, and what jobs have left that ended while they
+/// saved.
+inline void remove_older(const std::string& path, const saved_container& saved) {
+  const std::filesystem::path all(path);
+  const std::string begin = all.filename().string() + ".";
+  const auto skip_digits = [](std::string_view& text) {
+    const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+    text.remove_prefix(end);
+    return end != 0;
+  };
+  const std::filesystem::path folder = all.has_parent_path() ? all.parent_path() : ".";
+  std::error_code ignored;  // these files are only in the way
+  for (const auto& file : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = file.path().filename().string();
+    std::string_view rest = name;
+    if (!rest.starts_with(begin)) continue;
+    rest.remove_prefix(begin.size());
+    if (rest.starts_with(saved.name + ".") || !skip_digits(rest)) continue;
+    constexpr std::string_view part = ".part";
+    bool is_ours = rest == new_text;
+    if (rest.starts_with(part)) {
+      rest.remove_prefix(part.size());
+      is_ours = skip_digits(rest) && rest.empty();
+    }
+    if (is_ours) std::filesystem::remove(file.path(), ignored);
+  }
+}
+
+/// Puts a new text in the place of the file `path` in one step.
+inline void replace_saved(const std::string& path, const saved_container& saved) {
+  const std::string fresh = path + "." + saved.name + new_text;
+  const std::string text = text_of(saved);
+  try {
+    new_file file(fresh);
+    file.write(std::as_bytes(std::span(text)));
+    file.close();
+    if (std::rename(fresh.c_str(), path.c_str()) != 0) refuse_file("write", path, errno);
+  } catch (...) {
+    std::remove(fresh.c_str());
+    throw;
+  }
+  remove_older(path, saved);
+}
+
+/// Collective: each member calls each_item(put), which calls put(values…) for each item that it
+/// has.
+template <class... T, class EachItem>
+void save_items(const std::string& path, const char* kind, std::size_t size, const team& members,
+                EachItem each_item) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  const std::string name = broadcast(std::to_string(now), 0, members);
+  const saved_container saved{kind, typeid(std::tuple<T...>).name(), size,
+                              static_cast<std::size_t>(members.rank_count()), name};
+  const std::string mine = saved.part(path, static_cast<std::size_t>(members.rank_me()));
+  try {
+    throw_for_all(failure_of([&] {
+                    part_writer to(mine);
+                    each_item([&](const T&... values) { to.put(values...); });
+                    to.close();
+                  }),
+                  members);
+    throw_for_all(failure_of([&] {
+                    if (members.rank_me() == 0) replace_saved(path, saved);
+                  }),
+                  members);
+  } catch (...) {
+    std::remove(mine.c_str());
+    throw;
+  }
+}
+
+/// Collective: returns make(size, each_item). There each member calls each_item(put) once, which
+/// calls put(values…) for each item of the parts that it reads.
+template <class... T, class Make>
+auto load_items(const std::string& path, const char* kind, const team& members, Make make) {
+  saved_container saved;
+  throw_for_all(failure_of([&] {
+                  saved = read_saved(path);
+                  if (saved.kind != kind)
+                    throw error(path + " holds a " + saved.kind + ", and is loaded as a " + kind);
+                  if (saved.items != typeid(std::tuple<T...>).name())
+                    throw error(path + " holds a " + saved.kind + " of other types (" +
+                                saved.items + ") than those as which it is loaded (" +
+                                typeid(std::tuple<T...>).name() + ")");
+                }),
+                members);
+  return make(saved.size, [&](auto put) {
+    const auto step = static_cast<std::size_t>(members.rank_count());
+    for (auto i = static_cast<std::size_t>(members.rank_me()); i < saved.parts; i += step) {
+      part_reader from(saved.part(path, i));
+      while (const auto bytes = from.next()) {
+        // Its checksum comes at the end: what is damaged may be no item at all.
+        std::optional<std::tuple<T...>> item;
+        try {
+          item = from_bytes<T...>(*bytes);
+        } catch (const error&) {
+          refuse_damaged(saved.part(path, i));
+        }
+        std::apply(put, *item);
+      }
+    }
+  });
+}
+/// The same, for containers into which items are put in a finish.
+template <class... T, class Make, class Put>
+auto load_by_calls(const std::string& path, const char* kind, const team& members, Make make,
+                   Put put) {
+  return load_items<T...>(path, kind, members, [&](std::size_t size, auto each_item) {
+    const auto made = make(size);
+    std::string failure;
+    try {
+      finish_all([&] { each_item([&](const T&... values) { put(made, values...); }); }, members);
+    } catch (const std::exception& e) {
+      failure = e.what();
+    }
+    try {
+      throw_for_all(failure, members);
+    } catch (...) {
+      made.destroy_all();
+      throw;
+    }
+    return made;
+  });
+}
+
+}  // namespace sojourn::containers
