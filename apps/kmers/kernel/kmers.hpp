@@ -33,10 +33,12 @@ constexpr unsigned complement(unsigned base) { return 3 - base; }
 
 constexpr kmer mask_of(unsigned k) { return (kmer{1} << 2 * k) - 1; }
 constexpr kmer reverse_complement(kmer word, unsigned k) {
-  kmer reversed = 0;
-  for (unsigned i = 0; i < k; ++i, word >>= 2) reversed = reversed << 2 | complement(word & 3);
-  return reversed;
+  kmer reversed = ~word;  // each base is its complement now; then the bases change places
+  reversed = (reversed >> 2 & 0x3333333333333333U) | (reversed & 0x3333333333333333U) << 2;
+  reversed = (reversed >> 4 & 0x0f0f0f0f0f0f0f0fU) | (reversed & 0x0f0f0f0f0f0f0f0fU) << 4;
+  return __builtin_bswap64(reversed) >> (64 - 2 * k);
 }
+static_assert(reverse_complement(0b00'01'11, 3) == 0b00'10'11);
 constexpr kmer canonical(kmer word, unsigned k) {
   return std::min(word, reverse_complement(word, k));
 }
