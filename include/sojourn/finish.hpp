@@ -54,7 +54,8 @@ std::exception_ptr failure_of(Body& body) {
 }  // namespace detail
 
 /// Names the innermost finish or finish_all that is open where something runs: what is begun there
-/// is waited for by it. Two are equal when they are of the same one, also on different ranks.
+/// is waited for by it. Two are equal when they are of the same one, also on different ranks. But
+/// where a finish has a window, each call that its body begins has a name of its own.
 class finish_scope {
  public:
   /// Of none.
@@ -65,6 +66,11 @@ class finish_scope {
     if (detail::running_fiber != nullptr && detail::running_fiber->scope != nullptr)
       here.id_ = static_cast<const detail::scope_view*>(detail::running_fiber->scope)->id;
     return here;
+  }
+  /// True in the body of a finish with a window. Requires: innermost() has just returned this.
+  bool has_window() const {
+    return id_ != 0 &&
+           static_cast<const detail::scope_view*>(detail::running_fiber->scope)->is_window;
   }
   constexpr explicit operator bool() const { return id_ != 0; }
   friend constexpr bool operator==(finish_scope, finish_scope) = default;
@@ -90,9 +96,12 @@ void finish(Body&& body) {
 /// time: the body waits before it begins another one. A call (rpc, rpc_ff, ff, async, spawn, an
 /// activation that leaves) is under way until it and all that it began in turn has finished, on
 /// whatever rank. These calls are not bundled. A fork that stays on this rank is not counted, but
-/// the calls that it begins are; par_for has a window of its own.
-/// Costs: besides the call a message back, when it is over. Also throws: sojourn::error when
-/// `how.in_flight` is 0, before the body is called.
+/// the calls that it begins are; par_for has a window of its own. An activation that would migrate
+/// while the window is full stays, and its access is an rpc, which waits.
+/// Idle ranks take nothing over of the body's forks, but of what its calls fork. A call that waits
+/// for another call of the body, or for what the body holds, may wait for ever.
+/// Costs: one more message for each call, sent back when it is over. Also throws: sojourn::error
+/// when `how.in_flight` is 0, before the body is called.
 ///
 ///     finish({.in_flight = 1024}, [&] {
 ///       for (const key k : starts) table.ff_visit(k, walk);

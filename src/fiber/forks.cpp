@@ -60,6 +60,8 @@ void attach_forks() {
 void refuse_grain() {
   throw error("the grain of a parallel loop is the length of its shortest runs, 1 or more");
 }
-void refuse_window() { throw error("a window is how many calls are under way, 1 or more"); }
+void refuse_window() {
+  throw error("the in_flight of a window is how many calls may be under way at a time, 1 or more");
+}
 
 }  // namespace sojourn::detail

@@ -15,8 +15,11 @@ enum class message_class : std::uint8_t;
 /// Finish scopes: a message takes weight from its scope along, and the receiver adds that weight to
 /// its own part of the scope.
 struct scope_wire {
-  scope_ticket (*take)(void* scope);             ///< Suspends while this rank has no weight.
-  void (*put_back)(const scope_ticket& unsent);  ///< What take() gave to a message not sent.
+  scope_ticket (*take)(void* scope);  ///< Suspends while this rank has no weight.
+  void (*put_back)(const scope_ticket&
+                       unsent);  ///< Takes back what take() gave for a message that was not sent.
+  /// The same, of calls that were made, and are dropped because `rank` has ended: the finish fails.
+  void (*drop)(const scope_ticket& unsent, int rank);
   std::uint64_t (*available)(
       void* scope);  ///< How much take() would give without suspending; 0: nothing.
   void* (*give)(const arrival& message, const scope_ticket& ticket);

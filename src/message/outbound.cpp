@@ -476,6 +476,10 @@ void commit_bundle(int to, std::byte* room, const std::byte* runs, std::size_t b
   commit_runs(to, room, bytes, weight, in_scope);
 }
 
+/// Of calls to a rank that has ended.
+void drop_bundle(int to, const void* scope, const scope_ticket& weight) {
+  if (scope != nullptr) on_dispatch.scopes.drop(weight, to);
+}
 /// To be called when a bundle has been sent, or is not wanted any more.
 void waits_no_longer(int to, void* scope) {
   --bundles_waiting;
@@ -497,6 +501,8 @@ bool send_late_bundles(int to) {
       std::byte* room = room_for_bundle(to);
       if (room == nullptr) return false;
       commit_bundle(to, room, late.runs, late.bytes, late.weight, late.scope != nullptr);
+    } else {
+      drop_bundle(to, late.scope, late.weight);
     }
     p.late_bundles.pop_front();
     runtime_resource()->deallocate(late.runs, late.memory);
@@ -534,6 +540,7 @@ bool try_send_bundle(int to) {
   if (b.is_empty()) return true;
   if (is_lost(to)) {
     b.open->called = nullptr;
+    drop_bundle(to, b.open->scope, b.weight);
   } else {
     std::byte* room = room_for_bundle(to);
     if (room == nullptr) return false;

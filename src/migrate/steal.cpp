@@ -215,10 +215,12 @@ bool has_no_word_that_stays(const leaving_frames& frames) {
   return false;
 }
 
-/// True when the weight of the piece's finish scope is used up here: nothing may leave until the
-/// scope has given more.
-bool belongs_to_full_scope(const piece* p) {
-  return p->scope != nullptr && on_dispatch.scopes.available(p->scope) == 0;
+/// True when nothing may leave of the piece's finish scope: its weight is used up here, until it
+/// has been given more; or it has a window. There, what leaves would take a place in the window,
+/// and then wait for forks that are still here, which wait for such a place.
+bool is_kept_by_scope(const piece* p) {
+  return p->scope != nullptr && (static_cast<const scope_view*>(p->scope)->is_window ||
+                                 on_dispatch.scopes.available(p->scope) == 0);
 }
 
 /// The oldest stretch that may leave of the running piece, whose youngest byte is at `sp`, for the
@@ -226,7 +228,7 @@ bool belongs_to_full_scope(const piece* p) {
 stretch choose(const piece* p, std::uint64_t sp, int to) {
   static std::vector<stretch> candidates;
   candidates.clear();
-  if (running.static_inits != 0 || belongs_to_full_scope(p)) return {};  // nothing may leave
+  if (running.static_inits != 0 || is_kept_by_scope(p)) return {};  // nothing may leave
   stretch next;
   for (boundaries each(p, sp);; ++each) {
     next.older = *each;
@@ -372,7 +374,7 @@ service serve(mark_kind kind) {
   const bool given = give_stretch(to, now);
   if (!given && !child_may_go && !is_near(to)) pause_far();
   look_again();
-  if (given || !child_may_go || belongs_to_full_scope(running_piece())) return {.looked = true};
+  if (given || !child_may_go || is_kept_by_scope(running_piece())) return {.looked = true};
   if (!std::exchange(state.gave_too_small, false)) state.of_children.end();
   return {.looked = true, .child_goes = true};
 }
@@ -415,7 +417,7 @@ std::uint64_t child_leaves() {
 bool may_leave_in_place_of_waiting(const piece* p) {
   return may_leave_whole(p) && p->departs_to == no_rank && running.watched == 0 &&
          (running.youngest == nullptr || address_of(running.youngest) >= p->hi) &&
-         !may_have_forks() && !belongs_to_full_scope(p) && reason_running_stays() == nullptr;
+         !may_have_forks() && !is_kept_by_scope(p) && reason_running_stays() == nullptr;
 }
 
 long give_whole(std::uint64_t to, std::uint64_t, std::uint64_t sp) {

@@ -143,11 +143,9 @@ account* of_running_fiber() { return static_cast<account*>(running_piece()->scop
 void gather() {
   for (;;) {
     const account* wanting = of_running_fiber();
-    if (wanting == nullptr || !wanting->is_exhausted()) return;
-    if (wanting->limit != nullptr) {
-      wait_for_a_call(*wanting->limit);
-      continue;
-    }
+    // A window is waited for in take() alone: of those that wait for the same place, only one is
+    // woken, and it has to use the place.
+    if (wanting == nullptr || wanting->limit != nullptr || !wanting->is_exhausted()) return;
     ticket_id answer = ticket_open();
     send_reply(home_of(wanting->id), runtime_message::scope_wants, 0, wanting->id, &answer,
                sizeof answer);
@@ -160,8 +158,12 @@ void gather() {
 
 scope_ticket take(void* scope) {
   auto* a = static_cast<account*>(scope);
-  if (a->is_exhausted()) {
-    gather();
+  while (a->is_exhausted()) {
+    if (a->limit != nullptr) {
+      wait_for_a_call(*a->limit);
+    } else {
+      gather();
+    }
     a = of_running_fiber();
   }
   if (a->limit != nullptr) a = begin_call(a);
@@ -169,9 +171,10 @@ scope_ticket take(void* scope) {
 }
 
 void put_back(const scope_ticket& unsent) {
-  account* const a = accounts.at(unsent.scope);
-  a->weight.add(unsent.weight);
-  settle(a);
+  const auto found = accounts.find(unsent.scope);
+  SOJOURN_CHECK(found != accounts.end(), "weight comes back to a finish scope that is not open");
+  found->second->weight.add(unsent.weight);
+  settle(found->second);
 }
 
 account* mine(const arrival& message, ticket_id id) {
@@ -266,23 +269,16 @@ void fail_finishes(int rank) {
     // Fails every scope whose weight is out, because nobody knows which ranks hold it.
     if (!a->weight.is_out()) continue;
     account* const whole = a->part_of != nullptr ? a->part_of : a;
+    const bool is_told = whole->limit != nullptr && whole->limit->lost_rank >= 0;
     const ticket* t = find_ticket(whole->id);
-    if (t != nullptr && t->has == outcome::none) open.push_back(whole->id);
-    if (whole->limit != nullptr && whole->limit->lost_rank < 0) {
+    if (!is_told && t != nullptr && t->has == outcome::none) open.push_back(whole->id);
+    if (whole->limit != nullptr && !is_told) {
       whole->limit->lost_rank = rank;
       for (const ticket_id waiting : std::exchange(whole->limit->waiting, {}))
         give_up(waiting, rank);
     }
   }
   for (const ticket_id id : open) give_up(id, rank);
-}
-
-void attach_scopes() {
-  on_fiber.scope = {joined, left};
-  on_dispatch.scopes = {take, put_back, available, give, gather};
-  on_message<std::uint64_t, on_returns>(runtime_message::scope_returns);
-  on_message<ticket_id, on_wants>(runtime_message::scope_wants);
-  on_message(runtime_message::scope_failed, on_failed);
 }
 
 namespace {
@@ -296,6 +292,29 @@ void report(const account* a, const std::exception_ptr& failure) {
   // arrives before it.
   send_reply(home_of(a->id), runtime_message::scope_failed, 0, a->id, &e, e.bytes());
 }
+
+void drop(const scope_ticket& unsent, int rank) {
+  if (const auto found = accounts.find(unsent.scope); found != accounts.end()) {
+    try {
+      throw_rank_lost(rank, "a bundled call");
+    } catch (...) {
+      report(found->second, std::current_exception());
+    }
+  }
+  put_back(unsent);
+}
+
+}  // namespace
+
+void attach_scopes() {
+  on_fiber.scope = {joined, left};
+  on_dispatch.scopes = {take, put_back, drop, available, give, gather};
+  on_message<std::uint64_t, on_returns>(runtime_message::scope_returns);
+  on_message<ticket_id, on_wants>(runtime_message::scope_wants);
+  on_message(runtime_message::scope_failed, on_failed);
+}
+
+namespace {
 
 account* open_account() {
   account* a = new_account();

@@ -76,6 +76,21 @@ TEST(scopes, in_a_finish_with_a_window_each_call_has_a_scope_of_its_own) {
   EXPECT_CLAIMS(each_has_a_scope);
 }
 
+void what_is_dropped_fails_its_finish() {
+  with_scopes([] {
+    bool is_lost = false;
+    try {
+      finish([] { on_dispatch.scopes.drop(on_dispatch.scopes.take(running_piece()->scope), 1); });
+    } catch (const rank_lost& e) {
+      is_lost = e.rank() == 1;
+    }
+    CLAIM(is_lost && !finish_is_open());
+  });
+}
+TEST(scopes, calls_that_are_dropped_with_their_rank_fail_the_finish) {
+  EXPECT_CLAIMS(what_is_dropped_fails_its_finish);
+}
+
 void is_given_back() {
   with_scopes([] {
     const scope_ticket come{ticket_id{1} << 48 | 7, 1 << 10};

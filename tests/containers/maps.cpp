@@ -445,6 +445,62 @@ void a_finish_waits_for_its_counts() {
   c.destroy_all();
 }
 
+/// In a window each count is a call by itself.
+void a_finish_with_a_window_waits_for_its_counts() {
+  const auto c = dist_counter<u64>::make();
+  finish({.in_flight = 3}, [&] {
+    for (u64 i = 0; i < 300; ++i) c.ff_add(i % 7);
+    // What its calls count is kept back as elsewhere.
+    rpc_ff(
+        rank_me(),
+        [](dist_counter<u64> all) {
+          for (u64 i = 0; i < 300; ++i) all.ff_add(10 + i % 3);
+        },
+        c);
+  });
+  barrier();
+  CHECK_EQUAL(c.count(10), 100L * rank_count());
+  CHECK_EQUAL(c.total_all(), 600L * rank_count());
+  c.destroy_all();
+}
+
+void count_keys(dist_counter<u64> all, u64 many) {
+  for (u64 i = 0; i < many; ++i) {
+    if (i % 1000 == 0) yield();
+    all.ff_add(i * 7919 % 100'003);
+  }
+}
+/// Also while they hand over what they have gathered.
+void threads_that_are_moved_count() {
+  // (In checked mode the frames of ff_add do not leave.)
+  if (rank_count() == 1 || detail::checked()) return;
+  constexpr u64 many = 40'000;
+  constexpr int threads = 4;
+  for (const std::size_t bytes : {256u, 1024u, 8128u}) {
+    const auto c = dist_counter<u64>::make();
+    finish_all(
+        [&] {
+          if (rank_me() != 0) return;
+          std::vector<thread> all;
+          for (int i = 0; i < threads; ++i) all.push_back(spawn(count_keys, c, many));
+          const auto is_done = [](const thread& t) { return t.finished(); };
+          for (int to = 1; !std::all_of(all.begin(), all.end(), is_done); ++to) {
+            for (const thread& t : all) {
+              try {
+                migrate(t, static_cast<rank_t>(to % rank_count()));
+              } catch (const thread_error&) {  // it has ended, or must not move now
+              }
+            }
+            yield();
+          }
+          for (thread& t : all) t.join();
+        },
+        team::world(), {.bytes = bytes});
+    CHECK_EQUAL(c.total_all(), static_cast<long>(threads * many));
+    c.destroy_all();
+  }
+}
+
 /// Handlers on other ranks count, too.
 void handlers_count() {
   using counter = dist_counter<long>;
@@ -665,6 +721,9 @@ int main(int argc, char** argv) {
     check::claim("what is equal is added up first", what_is_equal_is_added_up_first);
     check::claim("keys that are put out are counted", keys_that_are_put_out_are_counted);
     check::claim("a finish waits for its counts", a_finish_waits_for_its_counts);
+    check::claim("a finish with a window waits for its counts",
+                 a_finish_with_a_window_waits_for_its_counts);
+    check::claim("threads that are moved count", threads_that_are_moved_count);
     check::claim("handlers count", handlers_count);
     check::claim("random operations of plain keys", random_operations_of_plain_keys);
     check::claim("random operations of strings", random_operations_of_strings);

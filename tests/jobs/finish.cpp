@@ -525,6 +525,38 @@ void windows_of_calls_that_the_body_waits_for() {
   CHECK_EQUAL(everywhere(), 20L * (40 + 2) * rank_count());
 }
 
+void forks_share_the_window_of_a_body() {
+  restart();
+  constexpr int forks = 60;
+  for (const std::size_t in_flight : {1u, 3u}) {
+    finish({.in_flight = in_flight}, [] {
+      par_for(0, forks, [](int i) {
+        // Those that migrate may find the window full, and stay: then others go on.
+        if (i % 3 == 0) {
+          CHECK_EQUAL(activate(roam, 1), 1);
+        } else {
+          rpc_ff(next(), [] { ++done; });
+        }
+      });
+    });
+  }
+  barrier();
+  CHECK_EQUAL(everywhere(), 2L * forks * rank_count());
+}
+
+void idle_ranks_take_nothing_of_a_window() {
+  restart();
+  constexpr int calls = 100;
+  if (rank_me() == 0) {
+    finish({.in_flight = 1}, [] {
+      par_for(anywhere, 0, calls,
+              [](int i) { rpc_ff(static_cast<rank_t>(i % rank_count()), [] { ++done; }); });
+    });
+  }
+  barrier();
+  CHECK_EQUAL(everywhere(), calls);
+}
+
 void slow_call() {
   pause_us(1000);
   ++done;
@@ -578,6 +610,8 @@ int main(int argc, char** argv) {
     check::claim("a window bounds the calls under way", windows);
     check::claim("windows nest, and bound calls that the body waits for",
                  windows_of_calls_that_the_body_waits_for);
+    check::claim("forks share the window of a body", forks_share_the_window_of_a_body);
+    check::claim("idle ranks take nothing of a window", idle_ranks_take_nothing_of_a_window);
     check::claim("exceptions leave a finish with a window once all is done",
                  windows_pass_exceptions_on);
     return check::verdict();

@@ -41,7 +41,8 @@ struct batch_method<R (C::*)(batch<Item>) const noexcept> : batch_method<R (C::*
 }  // namespace detail
 
 /// One-way calls of a method that takes a batch (batch.hpp), of the objects of a sharded, which are
-/// gathered until flush(), or until there are enough of them for a rank. What most
+/// gathered until flush(), or until there are some thousand bytes of them for a rank (some hundred
+/// where there are many ranks, or calls are not bundled). What most
 /// programs want is a `bundle`, below. Those that keep this longer than a block of code call
 /// flush() before this ends, in the finish that waits for the calls: that in which it was made, or
 /// that of begin().
@@ -76,6 +77,8 @@ class gathered_calls {
     if (l.next == l.end) [[unlikely]]
       hand_over(to);
   }
+  /// False when bundles were of another size when this was made: a new one sends better.
+  bool fits() const { return lane_bytes_ == bytes_of_a_lane(); }
   /// From now on another finish waits for the calls. Requires: nothing is gathered.
   void begin(finish_scope scope) { scope_ = scope; }
   /// Hands all that was gathered to the runtime, as ff does, in bundles where calls are bundled.
@@ -104,28 +107,36 @@ class gathered_calls {
     std::byte* end = nullptr;
   };
 
+  static std::size_t bytes_of_a_lane() {
+    return std::max<std::size_t>(detail::bytes_of_a_run() / stride, 1) * stride;
+  }
+
   [[gnu::noinline]] void hand_over(rank_t to) {
     lane& l = lanes_[static_cast<std::size_t>(to)];
+    const auto bytes = static_cast<std::size_t>(l.next - (l.end - lane_bytes_));
+    if (bytes == 0) return;
     if (finish_scope::innermost() != scope_) [[unlikely]] {
       if (l.next == l.end) l.next -= stride;  // The last call is not made: a lane is never full.
       detail::refuse_bundle_in_other_finish();
     }
-    const auto bytes = static_cast<std::size_t>(l.next - (l.end - lane_bytes_));
     const std::size_t count = bytes / stride;
+    l.next -= bytes;  // first, because a lane is never full
     const std::uint64_t object = objects_.on(to).address();
-    l.next -= bytes;
     if (bytes >= alone_from_bytes && method::one_way_now(object, l.next, count)) return;
-    // A copy, because the call below may wait, and other fibers gather more meanwhile.
-    const std::unique_ptr<std::uint64_t[]> gathered(new std::uint64_t[bytes / 8 + 1]);
-    auto* const items = reinterpret_cast<std::byte*>(gathered.get());
+    // A copy, because the call below may wait, and other fibers gather more meanwhile. It is memory
+    // of this rank.
+    const detail::stays_here stays;
+    std::unique_ptr<std::uint64_t[]> many;
+    std::uint64_t few[64];
+    if (bytes > sizeof few) many.reset(new std::uint64_t[bytes / sizeof few[0] + 1]);
+    auto* const items = reinterpret_cast<std::byte*>(many != nullptr ? many.get() : few);
     std::memcpy(items, l.next, bytes);
     method::one_way_each(object, items, count);
   }
 
   const sharded<T> objects_;
   /// Of what is gathered for a rank.
-  const std::size_t lane_bytes_ =
-      std::max<std::size_t>(detail::bytes_of_a_run() / stride, 1) * stride;
+  const std::size_t lane_bytes_ = bytes_of_a_lane();
   finish_scope scope_ = finish_scope::innermost();
   const std::unique_ptr<lane[]> lanes_;  ///< Of each rank of the job.
   const std::unique_ptr<std::uint64_t[]> room_;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -17,7 +18,8 @@ namespace sojourn {
 
 /// Appends the bytes of the values, which are marshalled (marshal.hpp) and stay as they are. The
 /// same program reads them: bytes of types that travel are those of its memory. A global_ptr means
-/// nothing in another job. Never suspends. Errors: what the `save` of a type throws; then nothing
+/// nothing in another job. What one call appends is read by one call of from_bytes. Never suspends.
+/// Errors: what the `save` of a type throws; then nothing
 /// is appended.
 template <class... T>
 void append_bytes(std::vector<std::byte>& to, const T&... values) {
@@ -50,6 +52,13 @@ std::tuple<T...> from_bytes(std::span<const std::byte> bytes) {
   static_assert((detail::marshals_copies<T> && ...),
                 "sojourn: what is made of bytes travels, or is marshalled as a copy: see "
                 "docs/marshalling.md");
+  // Where values lie is counted from an address that is aligned like this.
+  constexpr std::size_t alignment = 16;
+  std::vector<std::byte> copy;
+  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment != 0) {
+    copy.assign(bytes.begin(), bytes.end());
+    bytes = copy;
+  }
   const nonblocking<> promise;
   detail::reader from(bytes.data(), bytes.size(), nullptr);
   std::tuple<T...> values{detail::make_value<T>(from)...};  // in this order

@@ -112,6 +112,7 @@ class count_table {
   [[gnu::always_inline]] inline const value_type& place_of(const K& key, std::uint64_t hash) const {
     for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
       const value_type& place = places_[at];
+      // A free place holds K(), which may be the key: then it is where that would be.
       if (place.first == key || place.second == free) return place;
     }
   }

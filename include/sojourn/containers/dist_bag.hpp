@@ -90,19 +90,20 @@ class dist_bag {
     made.parts_ = make_sharded<part>(members);
     return made;
   }
-  /// Collective: makes a bag of what save_all() wrote to `path`, in this program, on however
-  /// many ranks. Suspends. Errors, on all members: sojourn::error when that is none, of another
-  /// type, incomplete or damaged.
-  /// Where as many members load it as have saved it, each has its own items again.
+  /// Collective: makes a bag of what save_all() wrote to `path`, in this program, on however many
+  /// ranks. Suspends. Errors, on all members: sojourn::error when the file is not a saved
+  /// container, holds another type, or is incomplete or damaged. Where as many members load it as
+  /// have saved it, each has its own items again.
   static dist_bag load_all(const std::string& path, const team& members = team::world()) {
+    std::size_t parts = 0;
     const dist_bag made = containers::load_by_calls<T>(
-        path, "dist_bag", members, [&](std::size_t) { return make(members); },
+        path, "dist_bag", members,
+        [&](const containers::saved_container& saved) {
+          parts = saved.parts;
+          return make(members);
+        },
         [](const dist_bag& all, const T& item) { all.push_here(item); });
-    const bool has_none =
-        reduce(
-            made.size_here(), [](std::size_t a, std::size_t b) { return std::min(a, b); },
-            members) == 0;
-    if (has_none) made.rebalance_all();
+    if (parts < static_cast<std::size_t>(members.rank_count())) made.rebalance_all();
     return made;
   }
   /// Collective. Requires: nobody uses the bag any more. Suspends.

@@ -149,6 +149,7 @@ struct keys_of_ones {
     explicit type(const sharded<Part>&) {}
     void begin(finish_scope) {}
     void flush() {}
+    bool fits() const { return true; }
   };
 };
 template <class Part>
@@ -209,11 +210,12 @@ class dist_counter {
     return made;
   }
   /// Collective: makes a counter of what save_all() wrote to `path`, in this program, on however
-  /// many ranks. Suspends. Errors, on all members: sojourn::error when that is none, of another
-  /// type, incomplete or damaged.
+  /// many ranks. Suspends. Errors, on all members: sojourn::error when the file is not a saved
+  /// container, holds another type, or is incomplete or damaged.
   static dist_counter load_all(const std::string& path, const team& members = team::world()) {
     return containers::load_by_calls<K, long>(
-        path, "dist_counter", members, [&](std::size_t) { return make(members); },
+        path, "dist_counter", members,
+        [&](const containers::saved_container&) { return make(members); },
         [](const dist_counter& made, const K& key, long times) { made.ff_add(key, times); });
   }
   /// Collective. Requires: nobody uses the counter any more. Suspends.
@@ -357,7 +359,9 @@ class dist_counter {
   [[gnu::noinline]] unsent_type* begin(finish_scope scope) const {
     const stay on_this_rank;  // where spawn may wait
     part& mine = here();
-    if (!scope || mine.unsent != nullptr) return nullptr;
+    // In a window each count is a call by itself, which has to be sent to be over.
+    if (!scope || scope.has_window() || mine.unsent != nullptr) return nullptr;
+    if (mine.spare != nullptr && !mine.spare->ones.fits()) mine.spare.reset();
     mine.unsent = std::exchange(mine.spare, nullptr);
     if (mine.unsent == nullptr) mine.unsent = std::make_unique<unsent_type>(parts_);
     mine.unsent->scope = scope;

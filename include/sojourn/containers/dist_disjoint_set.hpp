@@ -194,11 +194,12 @@ class dist_disjoint_set {
     return made;
   }
   /// Collective: makes a dist_disjoint_set of what save_all() wrote to `path`, in this program, on
-  /// however many ranks. Suspends. Errors, on all members: sojourn::error when that is none, of
-  /// another type, incomplete or damaged.
+  /// however many ranks. Suspends. Errors, on all members: sojourn::error when the file is not a
+  /// saved container, holds another type, or is incomplete or damaged.
   static dist_disjoint_set load_all(const std::string& path, const team& members = team::world()) {
     const dist_disjoint_set made = containers::load_by_calls<Index, Index>(
-        path, "dist_disjoint_set", members, [&](std::size_t size) { return make(size, members); },
+        path, "dist_disjoint_set", members,
+        [&](const containers::saved_container& saved) { return make(saved.size, members); },
         [](const dist_disjoint_set& sets, Index i, Index root) { sets.unite_here(i, root); });
     made.compress_all();
     return made;

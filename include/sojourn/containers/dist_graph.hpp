@@ -267,14 +267,14 @@ class dist_graph {
   static dist_graph make(std::size_t vertices, Edges edges, const team& members = team::world()) {
     return make(vertices, graph_options(), std::move(edges), members);
   }
-  /// Collective: makes a graph of what save_all() wrote to `path`, in this program, on however
-  /// many ranks. Suspends. Errors, on all members: sojourn::error when that is none, of another
-  /// type, incomplete or damaged.
+  /// Collective: makes a graph of what save_all() wrote to `path`, in this program, on however many
+  /// ranks. Suspends. Errors, on all members: sojourn::error when the file is not a saved
+  /// container, holds another type, or is incomplete or damaged.
   static dist_graph load_all(const std::string& path, const team& members = team::world()) {
     return containers::load_items<Vertex, Vertex, Weight>(
-        path, "dist_graph", members, [&](std::size_t size, auto each_arc) {
+        path, "dist_graph", members, [&](const containers::saved_container& saved, auto each_arc) {
           return make(
-              size,
+              saved.size,
               [&](auto add) {
                 each_arc(
                     [&](Vertex from, Vertex to, const Weight& weight) { add(from, to, weight); });

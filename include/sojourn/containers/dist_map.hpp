@@ -165,12 +165,13 @@ class dist_map {
     made.parts_ = make_sharded<part>(members);
     return made;
   }
-  /// Collective: makes a map of what save_all() wrote to `path`, in this program, on however
-  /// many ranks. Suspends. Errors, on all members: sojourn::error when that is none, of another
-  /// type, incomplete or damaged.
+  /// Collective: makes a map of what save_all() wrote to `path`, in this program, on however many
+  /// ranks. Suspends. Errors, on all members: sojourn::error when the file is not a saved
+  /// container, holds another type, or is incomplete or damaged.
   static dist_map load_all(const std::string& path, const team& members = team::world()) {
     return containers::load_by_calls<K, V>(
-        path, "dist_map", members, [&](std::size_t) { return make(members); },
+        path, "dist_map", members,
+        [&](const containers::saved_container&) { return make(members); },
         [](const dist_map& made, const K& key, const V& value) { made.ff_insert(key, value); });
   }
   /// Collective. Requires: nobody uses the map any more. Suspends.

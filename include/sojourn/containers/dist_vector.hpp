@@ -123,11 +123,12 @@ class dist_vector {
     return made;
   }
   /// Collective: makes a vector of what save_all() wrote to `path`, in this program, on however
-  /// many ranks. Suspends. Errors, on all members: sojourn::error when that is none, of another
-  /// type, incomplete or damaged.
+  /// many ranks. Suspends. Errors, on all members: sojourn::error when the file is not a saved
+  /// container, holds another type, or is incomplete or damaged.
   static dist_vector load_all(const std::string& path, const team& members = team::world()) {
     return containers::load_by_calls<std::size_t, T>(
-        path, "dist_vector", members, [&](std::size_t size) { return make(size, T(), members); },
+        path, "dist_vector", members,
+        [&](const containers::saved_container& saved) { return make(saved.size, T(), members); },
         [](const dist_vector& made, std::size_t i, const T& value) { made.ff_set(i, value); });
   }
   /// Collective. Requires: nobody uses the vector any more. Suspends.

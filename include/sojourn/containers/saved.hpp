@@ -130,18 +130,18 @@ class part_writer {
 
   template <class... T>
   void put(const T&... values) {
-    const std::size_t at = bytes_.size();
-    append_bytes(bytes_, std::uint32_t{}, values...);
-    const std::size_t length = bytes_.size() - at - sizeof(std::uint32_t);
-    if (length >= no_length) throw error("an item of a container is too long to be saved");
-    const auto written = static_cast<std::uint32_t>(length);
-    std::memcpy(bytes_.data() + at, &written, sizeof written);
-    sum_.add(std::span(bytes_).subspan(at));
+    item_.clear();
+    append_bytes(item_, values...);
+    if (item_.size() >= no_length) throw error("an item of a container is too long to be saved");
+    put_bytes(static_cast<std::uint32_t>(item_.size()));
+    bytes_.insert(bytes_.end(), item_.begin(), item_.end());
+    sum_.add(item_);
     ++items_;
     if (bytes_.size() >= written_at_once) write();
   }
   void close() {
-    append_bytes(bytes_, no_length, end_of_part{items_, sum_.value()});
+    put_bytes(no_length);
+    put_bytes(end_of_part{items_, sum_.value()});
     write();
     file_.close();
   }
@@ -149,6 +149,11 @@ class part_writer {
  private:
   static constexpr std::size_t written_at_once = std::size_t{1} << 20;
 
+  template <class T>
+  void put_bytes(const T& value) {
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
   void write() {
     file_.write(bytes_);
     bytes_.clear();
@@ -156,6 +161,7 @@ class part_writer {
 
   new_file file_;
   std::vector<std::byte> bytes_;
+  std::vector<std::byte> item_;
   std::uint64_t items_ = 0;
   checksum sum_;
 };
@@ -175,20 +181,19 @@ class part_reader {
       if (end.items != items_ || end.sum != sum_.value()) refuse_damaged(path_);
       return std::nullopt;
     }
-    bytes_.resize(sizeof length);
-    std::memcpy(bytes_.data(), &length, sizeof length);
+    item_.clear();
     // In steps: a length that is damaged does not ask for more memory than there are bytes.
     constexpr std::size_t step = std::size_t{1} << 20;
     for (std::size_t left = length; left != 0;) {
-      const std::size_t now = left < step ? left : step;
-      const std::size_t before = bytes_.size();
-      bytes_.resize(before + now);
-      read(bytes_.data() + before, now);
+      const std::size_t now = std::min(left, step);
+      const std::size_t before = item_.size();
+      item_.resize(before + now);
+      read(item_.data() + before, now);
       left -= now;
     }
-    sum_.add(bytes_);
+    sum_.add(item_);
     ++items_;
-    return std::span<const std::byte>(bytes_).subspan(sizeof length);
+    return std::span<const std::byte>(item_);
   }
 
  private:
@@ -199,7 +204,7 @@ class part_reader {
 
   std::string path_;
   std::ifstream file_;
-  std::vector<std::byte> bytes_;
+  std::vector<std::byte> item_;
   std::uint64_t items_ = 0;
   checksum sum_;
 };
@@ -244,51 +249,70 @@ inline saved_container read_saved(const std::string& path) {
   return saved;
 }
 
-/// Has all members throw what one of them has to say.
-inline void throw_for_all(const std::string& failure, const team& members) {
-  for (const std::string& theirs : all_gather(failure, members))
-    if (!theirs.empty()) throw error(theirs);
-}
-/// What `body` throws, in words; "" for nothing.
+/// What `body` throws, in words.
 template <class Body>
-std::string failure_of(Body body) {
+std::optional<std::string> failure_of(Body body) {
   try {
     body();
   } catch (const std::exception& e) {
-    return e.what();
+    const std::string what = e.what();
+    return what.empty() ? "an exception without a text" : what;
+  } catch (...) {
+    return "an exception that is no std::exception";
   }
-  return "";
+  return std::nullopt;
+}
+/// Collective: what the first member that has something to say says.
+inline std::optional<std::string> first_failure(const std::optional<std::string>& mine,
+                                                const team& members) {
+  for (std::optional<std::string>& theirs : all_gather(mine, members))
+    if (theirs) return std::move(theirs);
+  return std::nullopt;
 }
 
-/// Removes the parts of what was saved there before, and what jobs have left that ended while they
-/// saved.
-inline void remove_older(const std::string& path, const saved_container& saved) {
-  const std::filesystem::path all(path);
-  const std::string begin = all.filename().string() + ".";
-  const auto skip_digits = [](std::string_view& text) {
-    const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
-    text.remove_prefix(end);
+/// Names of files that belong to what was saved at a path: path.DIGITS.partDIGITS, and
+/// path.DIGITS.new, which a job has left that ended while it saved.
+inline bool is_of_older(std::string_view name, const std::string& path_name,
+                        const saved_container& saved) {
+  const auto skip = [&](std::string_view text) {
+    if (!name.starts_with(text)) return false;
+    name.remove_prefix(text.size());
+    return true;
+  };
+  const auto skip_digits = [&] {
+    const std::size_t end = std::min(name.find_first_not_of("0123456789"), name.size());
+    name.remove_prefix(end);
     return end != 0;
   };
-  const std::filesystem::path folder = all.has_parent_path() ? all.parent_path() : ".";
-  std::error_code ignored;  // these files are only in the way
-  for (const auto& file : std::filesystem::directory_iterator(folder, ignored)) {
-    const std::string name = file.path().filename().string();
-    std::string_view rest = name;
-    if (!rest.starts_with(begin)) continue;
-    rest.remove_prefix(begin.size());
-    if (rest.starts_with(saved.name + ".") || !skip_digits(rest)) continue;
-    constexpr std::string_view part = ".part";
-    bool is_ours = rest == new_text;
-    if (rest.starts_with(part)) {
-      rest.remove_prefix(part.size());
-      is_ours = skip_digits(rest) && rest.empty();
-    }
-    if (is_ours) std::filesystem::remove(file.path(), ignored);
+  if (!skip(path_name + ".") || name.starts_with(saved.name + ".") || !skip_digits()) return false;
+  return name == new_text || (skip(".part") && skip_digits() && name.empty());
+}
+inline std::filesystem::path folder_of(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return folder.empty() ? "." : folder;
+}
+/// Removes files that are only in the way, as far as that is possible. Throws nothing.
+inline void remove_older(const std::string& path, const saved_container& saved) noexcept try {
+  const std::string path_name = std::filesystem::path(path).filename().string();
+  std::error_code failed;
+  std::filesystem::directory_iterator file(folder_of(path), failed);
+  for (; !failed && file != std::filesystem::directory_iterator(); file.increment(failed)) {
+    std::error_code ignored;
+    if (is_of_older(file->path().filename().string(), path_name, saved))
+      std::filesystem::remove(file->path(), ignored);
   }
+} catch (...) {
+}
+/// Has the names of files in a folder on the disk, where its file system can do that.
+inline void sync_folder(const std::string& path) {
+  const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  (void)::fsync(folder);
+  ::close(folder);
 }
 
-/// Puts a new text in the place of the file `path` in one step.
+/// Puts a new text in the place of the file `path` in one step. When this throws, the older text is
+/// still there.
 inline void replace_saved(const std::string& path, const saved_container& saved) {
   const std::string fresh = path + "." + saved.name + new_text;
   const std::string text = text_of(saved);
@@ -296,11 +320,13 @@ inline void replace_saved(const std::string& path, const saved_container& saved)
     new_file file(fresh);
     file.write(std::as_bytes(std::span(text)));
     file.close();
+    sync_folder(path);
     if (std::rename(fresh.c_str(), path.c_str()) != 0) refuse_file("write", path, errno);
   } catch (...) {
     std::remove(fresh.c_str());
     throw;
   }
+  sync_folder(path);
   remove_older(path, saved);
 }
 
@@ -314,39 +340,42 @@ void save_items(const std::string& path, const char* kind, std::size_t size, con
   const saved_container saved{kind, typeid(std::tuple<T...>).name(), size,
                               static_cast<std::size_t>(members.rank_count()), name};
   const std::string mine = saved.part(path, static_cast<std::size_t>(members.rank_me()));
-  try {
-    throw_for_all(failure_of([&] {
-                    part_writer to(mine);
-                    each_item([&](const T&... values) { to.put(values...); });
-                    to.close();
-                  }),
-                  members);
-    throw_for_all(failure_of([&] {
-                    if (members.rank_me() == 0) replace_saved(path, saved);
-                  }),
-                  members);
-  } catch (...) {
+  // Where it is not known whether `path` names the parts, as when a rank is lost, they stay: the
+  // next save removes those that are in the way.
+  const auto stop_at = [&](const std::optional<std::string>& failure) {
+    const std::optional<std::string> first = first_failure(failure, members);
+    if (!first) return;
     std::remove(mine.c_str());
-    throw;
-  }
+    throw error(*first);
+  };
+  stop_at(failure_of([&] {
+    part_writer to(mine);
+    each_item([&](const T&... values) { to.put(values...); });
+    to.close();
+  }));
+  stop_at(failure_of([&] {
+    if (members.rank_me() == 0) replace_saved(path, saved);
+  }));
 }
 
-/// Collective: returns make(size, each_item). There each member calls each_item(put) once, which
+/// Collective: returns make(saved, each_item). There each member calls each_item(put) once, which
 /// calls put(values…) for each item of the parts that it reads.
 template <class... T, class Make>
 auto load_items(const std::string& path, const char* kind, const team& members, Make make) {
   saved_container saved;
-  throw_for_all(failure_of([&] {
-                  saved = read_saved(path);
-                  if (saved.kind != kind)
-                    throw error(path + " holds a " + saved.kind + ", and is loaded as a " + kind);
-                  if (saved.items != typeid(std::tuple<T...>).name())
-                    throw error(path + " holds a " + saved.kind + " of other types (" +
-                                saved.items + ") than those as which it is loaded (" +
-                                typeid(std::tuple<T...>).name() + ")");
-                }),
-                members);
-  return make(saved.size, [&](auto put) {
+  const std::optional<std::string> failure = failure_of([&] {
+    if (members.rank_me() != 0) return;
+    saved = read_saved(path);
+    if (saved.kind != kind)
+      throw error(path + " holds a " + saved.kind + ", and is loaded as a " + kind);
+    const std::string items = typeid(std::tuple<T...>).name();
+    if (saved.items != items)
+      throw error(path + " holds a " + saved.kind + " of other types (" + saved.items +
+                  ") than those as which it is loaded (" + items + ")");
+  });
+  if (const auto first = first_failure(failure, members)) throw error(*first);
+  saved = broadcast(saved, 0, members);
+  return make(saved, [&](auto put) {
     const auto step = static_cast<std::size_t>(members.rank_count());
     for (auto i = static_cast<std::size_t>(members.rank_me()); i < saved.parts; i += step) {
       part_reader from(saved.part(path, i));
@@ -367,19 +396,14 @@ auto load_items(const std::string& path, const char* kind, const team& members, 
 template <class... T, class Make, class Put>
 auto load_by_calls(const std::string& path, const char* kind, const team& members, Make make,
                    Put put) {
-  return load_items<T...>(path, kind, members, [&](std::size_t size, auto each_item) {
-    const auto made = make(size);
-    std::string failure;
-    try {
+  return load_items<T...>(path, kind, members, [&](const saved_container& saved, auto each_item) {
+    const auto made = make(saved);
+    const std::optional<std::string> failure = failure_of([&] {
       finish_all([&] { each_item([&](const T&... values) { put(made, values...); }); }, members);
-    } catch (const std::exception& e) {
-      failure = e.what();
-    }
-    try {
-      throw_for_all(failure, members);
-    } catch (...) {
+    });
+    if (const auto first = first_failure(failure, members)) {
       made.destroy_all();
-      throw;
+      throw error(*first);
     }
     return made;
   });

@@ -202,8 +202,8 @@ struct checked_method {
     }
     return false;
   }
-  /// The same as one_way for each of `count` items of a method that takes a batch, which lie as in
-  /// one.
+  /// The same as one_way for each of `count` items of a method that takes a batch. The items lie as
+  /// in a batch.
   static void one_way_each(std::uint64_t address, const std::byte* items, std::size_t count) {
     using bundled = typename traits::template bundled<T, false>;
     const int to = owner_of(address);

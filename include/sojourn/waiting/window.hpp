@@ -7,9 +7,10 @@
 
 namespace sojourn {
 
-/// When one call is over the next one begins, however long others take.
+/// At most so many calls are under way at a time: when one is over, the next one may begin, however
+/// long others take.
 struct window {
-  std::size_t in_flight;  ///< So many calls at most; at least 1.
+  std::size_t in_flight;  ///< At least 1.
 };
 
 namespace detail {
