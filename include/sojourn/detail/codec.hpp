@@ -224,7 +224,10 @@ struct form_traits<form::contiguous> : counted_form {
     } else if constexpr (is_bytes<element>) {
       std::size_t n = ar.block_count(sizeof(element));
       constexpr std::size_t alignment = alignof(element) <= 16 ? alignof(element) : 1;
-      if constexpr (alignof(element) <= 16) {
+      // The values of a bundled call begin at a multiple of 8, and of no more. (What cannot be made
+      // before it is read is read there all the same.)
+      if constexpr (alignof(element) <= 8 ||
+                    (alignof(element) <= 16 && !std::is_default_constructible_v<element>)) {
         // assign copies the elements once, into memory that is not cleared first.
         if (const std::byte* here = ar.block_here(n * sizeof(element), alignment)) {
           const auto* first = reinterpret_cast<const element*>(here);
