@@ -3,9 +3,14 @@
 //
 //   sojourn run -n 4 ./saved begin digits.state     # counts, and saves
 //   sojourn run -n 6 ./saved go_on digits.state     # loads that, and counts on
+//
+// Without arguments one job does both, and removes the files.
 #include <sojourn/containers.hpp>
 
+#include <unistd.h>
+
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 using namespace sojourn;
@@ -18,10 +23,16 @@ void count_digits(const dist_counter<int>& digits, long first, long last) {
   });
 }
 
+std::string temporary_path() {
+  const std::string unique = "digits." + std::to_string(getpid());
+  return broadcast((std::filesystem::temp_directory_path() / unique).string(), 0);
+}
+
 int main(int argc, char** argv) {
-  const std::string how = argc > 1 ? argv[1] : "both";
-  const std::string path = argc > 2 ? argv[2] : "digits.state";
-  return run(argc, argv, [how, path] {
+  const std::string how = argc > 2 ? argv[1] : "both";
+  const std::string given = argc > 2 ? argv[2] : "";
+  return run(argc, argv, [how, given] {
+    const std::string path = how == "both" ? temporary_path() : given;
     if (how != "go_on") {
       const auto digits = dist_counter<int>::make();
       count_digits(digits, 0, 1000);
@@ -34,5 +45,6 @@ int main(int argc, char** argv) {
       for (const auto& [digit, times] : digits.top_all(3))
         if (rank_me() == 0) std::printf("%d: %ld squares\n", digit, times);
     }
+    if (how == "both" && rank_me() == 0) remove_saved(path);
   });
 }

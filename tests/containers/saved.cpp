@@ -329,7 +329,7 @@ void what_is_wrong_is_refused() {
   const std::string path = files.file("map");
   const auto load = [&] { return refusal_of([&] { (void)map_type::load_all(path); }); };
 
-  CHECK(says(load(), "cannot load " + path + ": No such file"));
+  CHECK(says(load(), "cannot read " + path + ": No such file"));
   map.save_all(path);
   CHECK(says(refusal_of([&] { (void)dist_counter<long>::load_all(path); }),
              "holds a dist_map, and is loaded as a dist_counter"));
@@ -364,7 +364,7 @@ void what_is_wrong_is_refused() {
   }
   for (const std::uintmax_t to : {size - 1, size / 2, std::uintmax_t{0}})
     change([&] { fs::resize_file(part, to); }, damaged);
-  change([&] { fs::remove(part); }, "cannot load");
+  change([&] { fs::remove(part); }, "cannot read");
 
   // Saved again it is complete; files of a job that ended while it saved are removed.
   if (rank_me() == 0) {
@@ -377,12 +377,17 @@ void what_is_wrong_is_refused() {
   map.save_all(path);
   const auto again = map_type::load_all(path);
   CHECK_EQUAL(again.size_all(), 300u);
+  map.save_all(files.file("another"));
+  if (rank_me() == 0) {
+    remove_saved(files.file("another"));
+    CHECK_THROWS(error, remove_saved(files.file("another")));
+  }
   if (rank_me() == 0) {
     CHECK_EQUAL(files.names().size(), 3 + static_cast<std::size_t>(rank_count()));
     std::ofstream(path) << "something else\n";
   }
   barrier();
-  CHECK(says(load(), "is no saved container"));
+  CHECK(says(load(), "is not a saved container"));
   again.destroy_all();
   map.destroy_all();
 }

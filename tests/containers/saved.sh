@@ -14,4 +14,4 @@ done
 rm "$work"/state.list.*.part2
 try run -n 2 "$program" load "$work/state"
 expect_status 134
-expect_err 'cannot load .*state.list.*part2: No such file or directory'
+expect_err 'cannot read .*state.list.*part2: No such file or directory'

@@ -42,10 +42,9 @@ struct batch_method<R (C::*)(batch<Item>) const noexcept> : batch_method<R (C::*
 
 /// One-way calls of a method that takes a batch (batch.hpp), of the objects of a sharded, which are
 /// gathered until flush(), or until there are some thousand bytes of them for a rank (some hundred
-/// where there are many ranks, or calls are not bundled). What most
-/// programs want is a `bundle`, below. Those that keep this longer than a block of code call
-/// flush() before this ends, in the finish that waits for the calls: that in which it was made, or
-/// that of begin().
+/// where there are many ranks, or calls are not bundled). What most programs want is a `bundle`,
+/// below. Those that keep this longer than a block of code call flush() before this ends, in the
+/// finish that waits for the calls: that in which it was made, or that of begin().
 template <auto Method, class T = typename detail::batch_method<decltype(Method)>::object>
 class gathered_calls {
   static_assert(detail::takes_batch<decltype(Method)>,

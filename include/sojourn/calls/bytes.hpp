@@ -19,8 +19,7 @@ namespace sojourn {
 /// Appends the bytes of the values, which are marshalled (marshal.hpp) and stay as they are. The
 /// same program reads them: bytes of types that travel are those of its memory. A global_ptr means
 /// nothing in another job. What one call appends is read by one call of from_bytes. Never suspends.
-/// Errors: what the `save` of a type throws; then nothing
-/// is appended.
+/// Errors: what the `save` of a type throws; then nothing is appended.
 template <class... T>
 void append_bytes(std::vector<std::byte>& to, const T&... values) {
   static_assert((detail::marshals_copies<T> && ...),

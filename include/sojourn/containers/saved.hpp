@@ -169,7 +169,7 @@ class part_writer {
 class part_reader {
  public:
   explicit part_reader(const std::string& path) : path_(path), file_(path, std::ios::binary) {
-    if (!file_) refuse_file("load", path_, errno);
+    if (!file_) refuse_file("read", path_, errno);
   }
   /// The bytes of the next item; nothing at the end. They are here until the next call.
   std::optional<std::span<const std::byte>> next() {
@@ -221,9 +221,9 @@ inline std::string text_of(const saved_container& saved) {
 /// Errors: sojourn::error when there is no such file, or another one.
 inline saved_container read_saved(const std::string& path) {
   std::ifstream file(path);
-  if (!file) refuse_file("load", path, errno);
+  if (!file) refuse_file("read", path, errno);
   const auto refuse = [&] {
-    throw error(path + " is no saved container: load what save_all has written");
+    throw error(path + " is not a saved container: pass the path that save_all has written to");
   };
   std::string line;
   if (!std::getline(file, line) || line != saved_title) refuse();
@@ -410,3 +410,16 @@ auto load_by_calls(const std::string& path, const char* kind, const team& member
 }
 
 }  // namespace sojourn::containers
+
+namespace sojourn {
+
+/// Removes the files of a container that was saved at `path`. One rank calls it, when nobody loads
+/// them any more. Errors: sojourn::error when the file is not a saved container, or cannot be
+/// removed.
+inline void remove_saved(const std::string& path) {
+  const containers::saved_container saved = containers::read_saved(path);
+  if (std::remove(path.c_str()) != 0) containers::refuse_file("remove", path, errno);
+  for (std::size_t i = 0; i < saved.parts; ++i) std::remove(saved.part(path, i).c_str());
+}
+
+}  // namespace sojourn
