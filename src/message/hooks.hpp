@@ -15,16 +15,17 @@ enum class message_class : std::uint8_t;
 /// Finish scopes: a message takes weight from its scope along, and the receiver adds that weight to
 /// its own part of the scope.
 struct scope_wire {
-  scope_ticket (*take)(void* scope);  ///< Suspends while this rank has no weight.
-  void (*put_back)(const scope_ticket&
-                       unsent);  ///< Takes back what take() gave for a message that was not sent.
+  /// Suspends while this rank has no weight, or the scope's window is full.
+  scope_ticket (*take)(void* scope);
+  /// Takes back what take() gave for a message that was not sent.
+  void (*put_back)(const scope_ticket& unsent);
   /// The same, of calls that were made, and are dropped because `rank` has ended: the finish fails.
   void (*drop)(const scope_ticket& unsent, int rank);
   std::uint64_t (*available)(
       void* scope);  ///< How much take() would give without suspending; 0: nothing.
   void* (*give)(const arrival& message, const scope_ticket& ticket);
-  /// Suspends until the running fiber's scope, if it has one, has weight to give. The fiber may be
-  /// on another rank afterwards.
+  /// Suspends until the running fiber's scope, if it has one, has weight to give; not until its
+  /// window has room. The fiber may be on another rank afterwards.
   void (*gather)();
 };
 

@@ -3,8 +3,9 @@
 // request and every migrating piece takes some along. A rank gives back what it holds when the last
 // computation of the scope on that rank has ended. The scope is over when all weight is back and no
 // computation of it runs at home. That costs one message for each rank and burst of calls, instead
-// of an acknowledgement for each call. (Mattern, Algorithms for distributed termination detection,
-// 1987, credit recovery.)
+// of an acknowledgement for each call. A finish with a window needs to know when each call is over:
+// there each call that its body begins has such a scope, within that of the finish. (Mattern,
+// Algorithms for distributed termination detection, 1987, credit recovery.)
 #pragma once
 
 #include "sojourn/detail/ticket.hpp"
