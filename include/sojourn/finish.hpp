@@ -98,6 +98,7 @@ void finish(Body&& body) {
 /// whatever rank. These calls are not bundled. A fork that stays on this rank is not counted, but
 /// the calls that it begins are; par_for has a window of its own. An activation that would migrate
 /// while the window is full stays, and its access is an rpc, which waits.
+///
 /// Idle ranks take over none of the body's forks, only those of its calls. A call that waits for
 /// another call of the body, or for what the body holds, may wait for ever.
 /// Costs: one more message for each call, sent back when it is over. Also throws: sojourn::error
