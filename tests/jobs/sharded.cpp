@@ -148,11 +148,26 @@ void mistakes_are_named() {
   CHECK_THROWS(error, (void)cells.on(-1));
   const sharded<cell> copy = cells;
   CHECK(copy == cells && cells && !sharded<cell>());
+  CHECK_THROWS(error, (void)sharded<cell>().here());
+  (void)cells.here();
   cells.destroy();
   barrier();
   CHECK_THROWS(error, (void)copy.on(next()));
+  CHECK_THROWS(error, (void)copy.here());  // though it was asked for last
   CHECK_THROWS(error, copy.destroy());
   barrier();
+}
+
+void two_of_a_type_are_told_apart() {
+  const sharded<cell> one = make_sharded<cell>(1L);
+  const sharded<cell> two = make_sharded<cell>(2L);
+  for (int i = 0; i < 2; ++i) {
+    CHECK_EQUAL(one.here().get(), 1);
+    CHECK_EQUAL(two.here().get(), 2);
+  }
+  one.destroy();
+  CHECK_EQUAL(two.here().get(), 2);
+  two.destroy();
 }
 
 void many_come_and_go() {
@@ -160,6 +175,7 @@ void many_come_and_go() {
   for (long i = 0; i < 300; ++i) {
     const sharded<cell> cells = make_sharded<cell>(i);
     CHECK_EQUAL(cells.on(next()).call<&cell::get>(via::rpc), i);
+    CHECK_EQUAL(cells.here().get(), i);
     if (i % 3 == 0) {
       kept.push_back(cells);
     } else {
@@ -182,6 +198,7 @@ int main(int argc, char** argv) {
     check::claim("all words work on it", all_words_work_on_it);
     check::claim("a team makes its own", a_team_makes_its_own);
     check::claim("mistakes are named", mistakes_are_named);
+    check::claim("two of a type are told apart", two_of_a_type_are_told_apart);
     check::claim("many come and go", many_come_and_go);
     return check::verdict();
   });

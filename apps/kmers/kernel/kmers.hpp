@@ -43,20 +43,22 @@ constexpr kmer canonical(kmer word, unsigned k) {
   return std::min(word, reverse_complement(word, k));
 }
 
-/// The least hash of the canonical words of 15 bases in a k-mer. Neighbours mostly share it, and
-/// so do a word and its reverse complement.
+/// The first of the canonical words of 15 bases in a k-mer, in an order in which words with few
+/// different bases do not come first (as that of Kraken: Wood and Salzberg, 2014). Neighbours
+/// mostly share it, and so do a word and its reverse complement.
 inline std::uint64_t minimizer(kmer word, unsigned k) {
   constexpr unsigned m = 15;
-  if (k <= m) return mix64(word);
-  kmer backwards = reverse_complement(word, k);
-  std::uint64_t least = ~std::uint64_t{0};
+  constexpr kmer order = 0x1b9d6e2735a7c84bU & mask_of(m);  // bits at random
+  if (k <= m) return word;
+  const kmer backwards = reverse_complement(word, k);
+  kmer first = mask_of(m);
   // The i-th word of 15 from the right is the i-th from the left of the reverse complement.
   for (unsigned i = 0; i + m <= k; ++i) {
     const kmer here = word >> 2 * i & mask_of(m);
     const kmer there = backwards >> 2 * (k - m - i) & mask_of(m);
-    least = std::min(least, mix64(std::min(here, there)));
+    first = std::min(first, std::min(here, there) ^ order);
   }
-  return least;
+  return first;
 }
 
 /// Which bases follow a k-mer and which come before it, a bit for each, and how often it was seen.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace apps::rmat {
 namespace {
@@ -95,18 +96,20 @@ std::vector<std::uint32_t> search_alone(const serial_graph& graph, vertex root) 
 std::vector<vertex> components_alone(const serial_graph& graph) {
   std::vector<vertex> parent(graph.size());
   std::iota(parent.begin(), parent.end(), vertex{0});
-  const auto root = [&](vertex v) {
-    while (parent[v] != v) v = parent[v] = parent[parent[v]];
-    return v;
-  };
+  // Rem's algorithm, as in dist_disjoint_set.
   for (vertex v = 0; v < graph.size(); ++v)
     for (const vertex u : graph.row(v)) {
       if (u >= v) break;
-      const vertex a = root(v);
-      const vertex b = root(u);
-      parent[std::max(a, b)] = std::min(a, b);
+      vertex a = v;
+      vertex b = u;
+      while (parent[a] != parent[b]) {
+        if (parent[a] < parent[b]) std::swap(a, b);
+        const vertex above = std::exchange(parent[a], parent[b]);
+        if (a == above) break;
+        a = above;
+      }
     }
-  for (vertex v = 0; v < graph.size(); ++v) parent[v] = root(v);
+  for (vertex v = 0; v < graph.size(); ++v) parent[v] = parent[parent[v]];
   return parent;
 }
 

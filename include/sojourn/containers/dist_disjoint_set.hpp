@@ -42,50 +42,71 @@ class local_forest {
  public:
   explicit local_forest(std::size_t size) : size_(size) {}
 
-  Index root(Index i) const {
-    Index* const less = less_.get();
-    for (;;) {
-      const Index parent = i - less[i];
-      const Index above = parent - less[parent];
-      if (above == parent) return parent;
-      // Path halving: Tarjan and van Leeuwen (1984).
-      less[i] = i - above;
-      i = above;
-    }
-  }
-  void unite(Index a, Index b) {
+  /// Climbs from both until their parents are one, as they mostly are at once (Rem's algorithm).
+  [[gnu::always_inline]] inline void unite(Index a, Index b) {
     if (less_ == nullptr) [[unlikely]]
       allocate();
-    a = root(a);
-    b = root(b);
-    if (a == b) return;
-    if (a < b) std::swap(a, b);
-    less_.get()[a] = a - b;
-    joined_.push_back(a);
+    Index* const less = less_.get();
+    Index above_a = a - less[a];
+    Index above_b = b - less[b];
+    while (above_a != above_b) {
+      if (above_a < above_b) {
+        std::swap(a, b);
+        std::swap(above_a, above_b);
+      }
+      less[a] = a - above_b;
+      if (a == above_a) return note_joined(a);
+      a = above_a;
+      above_a = a - less[a];
+    }
   }
-  bool is_empty() const { return joined_.empty(); }
-  /// Calls see(i, root) for each element that is no root, after which all are alone again.
+  /// How many elements are no roots.
+  std::size_t joined() const { return joined_; }
+  /// Calls see(i, root) for each element that is no root, the least first, after which all are
+  /// alone again.
   template <class See>
   void take_apart(See see) {
-    for (const Index i : joined_) see(i, root(i));
-    std::vector<Index>().swap(joined_);
+    Index* const less = less_.get();
+    for (std::size_t block = 0; block < touched_.size(); ++block) {
+      if (touched_[block] == 0) continue;
+      const std::size_t end = std::min(size_, (block + 1) * elements_of_a_block);
+      for (std::size_t at = block * elements_of_a_block; at < end; ++at) {
+        if (less[at] == 0) continue;
+        // The parent is less than its child: its own parent is the root already.
+        const auto i = static_cast<Index>(at);
+        const Index parent = i - less[i];
+        const Index root = parent - less[parent];
+        less[i] = i - root;
+        see(i, root);
+      }
+    }
+    std::vector<char>().swap(touched_);
     less_.reset();
+    joined_ = 0;
   }
 
  private:
+  static constexpr std::size_t elements_of_a_block = 4096 / sizeof(Index);
+
   struct freed {
     void operator()(void* p) const { std::free(p); }
   };
-  void allocate() {
+  [[gnu::noinline]] void allocate() {
+    touched_.resize((size_ + elements_of_a_block - 1) / elements_of_a_block);
     // Zeros that nobody has touched take no memory, where there are many.
     less_.reset(static_cast<Index*>(std::calloc(size_, sizeof(Index))));
     if (less_ == nullptr) throw std::bad_alloc();
+  }
+  void note_joined(Index i) {
+    touched_[i / elements_of_a_block] = 1;
+    ++joined_;
   }
 
   std::size_t size_;
   /// By how much the parent of each is less; 0: it is a root. Null: all are alone.
   std::unique_ptr<Index[], freed> less_;
-  std::vector<Index> joined_;  ///< All that are no roots.
+  std::vector<char> touched_;  ///< 1 for each block in which some are no roots.
+  std::size_t joined_ = 0;
 };
 
 /// One rank's part of a dist_disjoint_set.
@@ -163,11 +184,12 @@ class disjoint_set_iterator {
 
 /// Disjoint sets of 0 … n - 1, each element on a rank: in turn, or in `blocks`. A name of 8 bytes,
 /// which travels. Ranks join elements on their own, in memory: none of that is sent before
-/// compress_all(), which makes one of what all ranks have joined. Until that ends, a rank uses up
-/// to ten times sizeof(Index) bytes for each element that it has joined, wherever it lies. `Index`
-/// is std::uint64_t where there are more than four thousand million. What names say, and errors: as
-/// dist_map (dist_map.hpp). Used on ranks that made it. Errors: sojourn::error when there is no
-/// element i.
+/// compress_all(), which makes one of what all ranks have joined. Until that ends, a rank that has
+/// joined some uses up to sizeof(Index) bytes for each element that there is (for many elements:
+/// only the pages in which it has joined some), and in compress_all() up to nine times as many for
+/// each element that it has joined, wherever it lies. `Index` is std::uint64_t where there are more
+/// than four thousand million. What names say, and errors: as dist_map (dist_map.hpp). Used on
+/// ranks that made it. Errors: sojourn::error when there is no element i.
 ///
 /// Source: Rem's algorithm (Dijkstra, A Discipline of Programming, 1976), whose links lead from the
 /// greater to the lesser element, so that they can be joined in any order.
@@ -277,12 +299,15 @@ class dist_disjoint_set {
  private:
   using lists = std::vector<std::vector<Index>>;
 
-  part& check(std::size_t i) const {
+  [[gnu::always_inline]] inline part& check(std::size_t i) const {
     part& mine = parts_.here();
     if (i >= mine.size) [[unlikely]]
-      throw error("a dist_disjoint_set of " + std::to_string(mine.size) +
-                  " elements has no element " + std::to_string(i));
+      refuse(mine, i);
     return mine;
+  }
+  [[noreturn, gnu::noinline]] static void refuse(const part& mine, std::size_t i) {
+    throw error("a dist_disjoint_set of " + std::to_string(mine.size) +
+                " elements has no element " + std::to_string(i));
   }
   static bool is_any(bool here, const team& members) {
     return reduce(here ? 1 : 0, std::plus<>(), members) > 0;
@@ -299,8 +324,11 @@ class dist_disjoint_set {
   /// is the least of them. It ends because what goes on to the next round is less than the element.
   static void join_all(part& mine, const team& members) {
     const auto count = static_cast<std::size_t>(members.rank_count());
-    while (is_any(!mine.joined_here.is_empty(), members)) {
+    while (is_any(mine.joined_here.joined() > 0, members)) {
       lists to(count);
+      // A pair for each, and some more for those that have more than their share.
+      for (std::vector<Index>& theirs : to)
+        theirs.reserve(mine.joined_here.joined() / count * 9 / 4 + 16);
       mine.joined_here.take_apart([&](Index i, Index root) {
         std::vector<Index>& theirs = to[mine.layout.member_of(i)];
         theirs.push_back(i);
@@ -314,14 +342,22 @@ class dist_disjoint_set {
   /// to the root halves.
   static void find_roots(part& mine, const team& members) {
     const auto count = static_cast<std::size_t>(members.rank_count());
-    for (;;) {
-      // A parent is less than its child: in this order it has moved already.
+    // A parent is less than its child: in the order of the places it has moved already, either to
+    // a root of this rank or to an element of another.
+    const auto climb = [&](Index place) {
+      Index& parent = mine.parents[place];
+      if (mine.is_here(parent)) parent = mine.parent(parent);
+      return mine.is_here(parent);
+    };
+    std::vector<Index> open;  // the places of elements whose roots are not known yet
+    for (std::size_t place = 0; place < mine.parents.size(); ++place)
+      if (!climb(static_cast<Index>(place))) open.push_back(static_cast<Index>(place));
+
+    while (is_any(!open.empty(), members)) {
       std::vector<Index> asked;
-      for (std::size_t place = 0; place < mine.parents.size(); ++place) {
-        Index& parent = mine.parents[place];
-        if (mine.is_here(parent)) parent = mine.parent(parent);
-        if (!mine.is_here(parent) && (asked.empty() || asked.back() != parent))
-          asked.push_back(parent);
+      for (const Index place : open) {
+        const Index parent = mine.parents[place];
+        if (asked.empty() || asked.back() != parent) asked.push_back(parent);
       }
       std::sort(asked.begin(), asked.end());
       asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
@@ -333,23 +369,23 @@ class dist_disjoint_set {
         for (Index& i : theirs) i = mine.ancestor(i);
       const lists answers = all_to_all(std::move(questions), members);
 
-      bool has_moved = false;
       Index found = 0;
       Index above = 0;  // the answer for `found`: many elements have the same parent as the last
+      bool is_root = false;
       bool is_known = false;
-      for (Index& parent : mine.parents) {
-        if (mine.is_here(parent)) continue;
+      std::erase_if(open, [&](Index place) {
+        Index& parent = mine.parents[place];
         if (!is_known || parent != found) {
           const std::size_t member = mine.layout.member_of(parent);
           const auto at = std::lower_bound(to[member].begin(), to[member].end(), parent);
           above = answers[member][static_cast<std::size_t>(at - to[member].begin())];
+          is_root = mine.layout.member_of(above) == member;  // or that member would have gone on
           found = parent;
           is_known = true;
-          has_moved = has_moved || above != parent;
         }
         parent = above;
-      }
-      if (!is_any(has_moved, members)) return;
+        return is_root || climb(place);
+      });
     }
   }
 
