@@ -100,20 +100,14 @@ class sharded {
   }
   /// The team that made them. Errors: sojourn::error on a rank that is no member.
   team members() const { return detail::members_of_shards(name_); }
-  /// This rank's object: a load, when it is the one that was asked for last. Its type does not move
-  /// then (global_ptr::local).
-  [[gnu::always_inline]] inline T& here() const {
-    if (last_here_.name != name_ || detail::job.has_moved) [[unlikely]]
-      return find_here();
-    return *last_here_.object;
-  }
+  /// This rank's object. Its type does not move then (global_ptr::local).
+  T& here() const { return *on(rank_me()).local(); }
 
   /// Collective among the members: destroys the objects when all members have called it. Suspends.
   /// Requires: nobody calls the objects any more. Errors: as all collective operations.
   void destroy() const {
     const global_ptr<T> mine = on(rank_me());
     detail::forget_shards(name_);
-    last_here_ = {};
     sojourn::destroy(mine);
   }
 
@@ -124,19 +118,6 @@ class sharded {
   const detail::shards_name& name() const { return name_; }                     // Likewise.
 
  private:
-  /// Of the objects of this type: the one of this rank that was asked for last.
-  struct known_here {
-    detail::shards_name name{0, -1};  // which names nothing
-    T* object = nullptr;
-  };
-  static inline known_here last_here_;
-
-  [[gnu::noinline]] T& find_here() const {
-    T* const object = on(rank_me()).local();
-    last_here_ = {name_, object};
-    return *object;
-  }
-
   detail::shards_name name_;
 };
 

@@ -211,7 +211,7 @@ std::string_view name_of_promised() {
         length, name.data());
   }
   die("`%.*s` promised not to wait (sojourn::nonblocking), and waited or migrated: call it without "
-      "the promise (docs/aggregation.md)",
+      "the promise (docs/aggregation.md), and ff_visit in place of a container's ff_update",
       length, name.data());
 }
 
@@ -245,8 +245,8 @@ void refuse_request_of_nonblocking() {
     if (code != 0) name = function_name(code);
   }
   die("`%.*s` promised not to wait (sojourn::nonblocking), and calls, which may wait for room: "
-      "call "
-      "it without the promise (docs/aggregation.md)",
+      "call it without the promise (docs/aggregation.md), and ff_visit in place of a container's "
+      "ff_update",
       static_cast<int>(name.size()), name.data());
 }
 

@@ -68,14 +68,17 @@ std::vector<std::uint64_t> addresses_here(const shards_name& name) {
 
 [[noreturn]] void refuse_destroyed(const shards_name& name) {
   throw error(format(
-      "objects that were made by make_sharded are used after they were destroyed (number %u of "
-      "those whose first member is rank %d)",
+      "a container, or a sharded, is used after it was destroyed (number %u of those whose first "
+      "member is rank %d)",
       name.number, name.first));
 }
 
 void check_name(const shards_name& name) {
   if (by_first == nullptr) throw error("a sharded is used outside of run()");
-  if (name.number == 0) throw error("this sharded names no objects: take it from make_sharded");
+  if (name.number == 0)
+    throw error(
+        "this container, or sharded, was not made: take it from make or load_all, or from "
+        "make_sharded");
 }
 
 constexpr known_shards nothing_known;
@@ -155,7 +158,9 @@ void refuse_shard(const shards_name& name, rank_t rank) {
   check_name(name);
   if (rank < 0 || rank >= job.count)
     throw error(format("sharded::on(%d): this job has ranks 0 to %d", rank, job.count - 1));
-  throw error(format("sharded::on(%d): that rank is none of those that made the objects", rank));
+  throw error(format(
+      "a container, or a sharded, has nothing on rank %d, which is none of those that made it",
+      rank));
 }
 
 }  // namespace sojourn::detail

@@ -379,13 +379,18 @@ void what_is_wrong_is_refused() {
   CHECK_EQUAL(again.size_all(), 300u);
   map.save_all(files.file("another"));
   if (rank_me() == 0) {
+    std::ofstream(files.file("another") + ".123.part7");
     remove_saved(files.file("another"));
     CHECK_THROWS(error, remove_saved(files.file("another")));
   }
   if (rank_me() == 0) {
     CHECK_EQUAL(files.names().size(), 3 + static_cast<std::size_t>(rank_count()));
-    std::ofstream(path) << "something else\n";
+    std::ofstream(path, std::ios::app) << "something else\n";
   }
+  barrier();
+  CHECK(says(load(), "is not a saved container"));
+  barrier();
+  if (rank_me() == 0) std::ofstream(path) << "something else\n";
   barrier();
   CHECK(says(load(), "is not a saved container"));
   again.destroy_all();

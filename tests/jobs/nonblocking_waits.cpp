@@ -25,6 +25,8 @@ struct counter {
     for (const int n : numbers) count += n;
   }
   void count_batch_down(batch<int> numbers);
+  void send_once(int n);
+  void send_once_for_batch(batch<int> numbers);
 };
 
 void give_way(int) { yield(); }
@@ -49,6 +51,8 @@ void count_down(int n) {
   if (n > 0) rpc_ff(next(), nonblocking(count_down), n - 1);
 }
 void counter::count_batch_down(batch<int> numbers) { count_down(numbers[0]); }
+void counter::send_once(int n) { rpc_ff(rank_me(), give_way, n); }
+void counter::send_once_for_batch(batch<int> numbers) { send_once(numbers[0]); }
 
 void wait_as(std::string_view how) {
   if (how == "bundle") {
@@ -101,6 +105,8 @@ void wait_as(std::string_view how) {
 
 template <>
 inline constexpr bool sojourn::nonblocking_method<&counter::add_later> = true;
+template <>
+inline constexpr bool sojourn::nonblocking_method<&counter::send_once> = true;
 
 int main(int argc, char** argv) {
   return run(argc, argv, [&] {
@@ -118,6 +124,12 @@ int main(int argc, char** argv) {
       finish_all([&] {
         for (int i = 0; i < 10; ++i) there.ff<&counter::count_batch_down>(3);
       });
+    } else if (how == "batch_sends_once") {
+      finish_all([&] {
+        for (int i = 0; i < 10; ++i) there.ff<&counter::send_once_for_batch>(3);
+      });
+    } else if (how == "method_sends_once") {
+      finish_all([&] { there.ff<&counter::send_once>(3); });
     } else {
       wait_as(how);
     }

@@ -43,13 +43,14 @@ constexpr kmer canonical(kmer word, unsigned k) {
   return std::min(word, reverse_complement(word, k));
 }
 
-/// The first of the canonical words of 15 bases in a k-mer, in an order in which words with few
-/// different bases do not come first (as that of Kraken: Wood and Salzberg, 2014). Neighbours
-/// mostly share it, and so do a word and its reverse complement.
+/// The first of the canonical words of 15 bases in a k-mer; of a shorter k-mer, its canonical word.
+/// Neighbours mostly share it, and a word and its reverse complement always do. In the order of the
+/// alphabet, words like AAAA… would come first too often, so fixed bits turn some bases around
+/// before words are compared, as in Kraken (Wood and Salzberg, 2014).
 inline std::uint64_t minimizer(kmer word, unsigned k) {
   constexpr unsigned m = 15;
   constexpr kmer order = 0x1b9d6e2735a7c84bU & mask_of(m);  // bits at random
-  if (k <= m) return word;
+  if (k <= m) return canonical(word, k);
   const kmer backwards = reverse_complement(word, k);
   kmer first = mask_of(m);
   // The i-th word of 15 from the right is the i-th from the left of the reverse complement.

@@ -36,16 +36,20 @@ namespace sojourn {
 namespace containers {
 
 /// Disjoint sets of 0 … n - 1 on one rank. The least member of a set is its root. Memory is used
-/// for the neighbourhood of elements that were joined, until they are taken apart.
+/// for the pages of elements that were joined, until they are taken apart.
 template <class Index>
 class local_forest {
  public:
   explicit local_forest(std::size_t size) : size_(size) {}
 
-  /// Climbs from both until their parents are one, as they mostly are at once (Rem's algorithm).
+  /// Joins the sets of two elements, whose parents are mostly the same already. Where they are not,
+  /// the element with the greater parent gets the lesser one instead, and the next look is at the
+  /// parent that it had (Rem's algorithm).
   [[gnu::always_inline]] inline void unite(Index a, Index b) {
-    if (less_ == nullptr) [[unlikely]]
+    if (less_ == nullptr) [[unlikely]] {
+      if (a == b) return;
       allocate();
+    }
     Index* const less = less_.get();
     Index above_a = a - less[a];
     Index above_b = b - less[b];
@@ -60,10 +64,10 @@ class local_forest {
       above_a = a - less[a];
     }
   }
-  /// How many elements are no roots.
+  /// How many elements were joined to a lesser one.
   std::size_t joined() const { return joined_; }
-  /// Calls see(i, root) for each element that is no root, the least first, after which all are
-  /// alone again.
+  /// Calls see(i, root) for each element that was joined to a lesser one, the least first. Then all
+  /// are alone again.
   template <class See>
   void take_apart(See see) {
     Index* const less = less_.get();
@@ -105,7 +109,7 @@ class local_forest {
   std::size_t size_;
   /// By how much the parent of each is less; 0: it is a root. Null: all are alone.
   std::unique_ptr<Index[], freed> less_;
-  std::vector<char> touched_;  ///< 1 for each block in which some are no roots.
+  std::vector<char> touched_;  ///< 1 for each block in which some were joined to a lesser one.
   std::size_t joined_ = 0;
 };
 
@@ -122,6 +126,16 @@ class disjoint_set_part {
     for (std::size_t place = 0; place < parents.size(); ++place)
       parents[place] = static_cast<Index>(layout.index_of(number, place));
   }
+  ~disjoint_set_part() {
+    if (last_used.mine == this) last_used = {};
+  }
+  /// Of the sets of this type: those in which this rank joined elements last.
+  struct used {
+    sharded<disjoint_set_part> parts;
+    disjoint_set_part* mine = nullptr;
+  };
+  static inline used last_used;
+
   bool is_here(std::size_t i) const { return layout.member_of(i) == member; }
   Index& parent(std::size_t i) { return parents[layout.place_of(i, member)]; }
   Index parent(std::size_t i) const { return parents[layout.place_of(i, member)]; }
@@ -186,10 +200,11 @@ class disjoint_set_iterator {
 /// which travels. Ranks join elements on their own, in memory: none of that is sent before
 /// compress_all(), which makes one of what all ranks have joined. Until that ends, a rank that has
 /// joined some uses up to sizeof(Index) bytes for each element that there is (for many elements:
-/// only the pages in which it has joined some), and in compress_all() up to nine times as many for
-/// each element that it has joined, wherever it lies. `Index` is std::uint64_t where there are more
-/// than four thousand million. What names say, and errors: as dist_map (dist_map.hpp). Used on
-/// ranks that made it. Errors: sojourn::error when there is no element i.
+/// only the pages in which it has joined some). In compress_all() it tells the ranks of these
+/// elements what it has joined them to, which takes up to six times sizeof(Index) for each, here
+/// and there. `Index` is std::uint64_t where there are more than four thousand million. What names
+/// say, and errors: as dist_map (dist_map.hpp). Used on ranks that made it. Errors: sojourn::error
+/// when there is no element i.
 ///
 /// Source: Rem's algorithm (Dijkstra, A Discipline of Programming, 1976), whose links lead from the
 /// greater to the lesser element, so that they can be joined in any order.
@@ -240,8 +255,10 @@ class dist_disjoint_set {
 
   /// Joins the sets of two elements, on whichever rank they are: on this rank at once, for the
   /// others with compress_all(). Does not suspend.
-  void unite_here(std::size_t a, std::size_t b) const {
-    part& mine = check(std::max(a, b));
+  [[gnu::always_inline]] inline void unite_here(std::size_t a, std::size_t b) const {
+    if (part::last_used.parts != parts_ || !parts_) [[unlikely]]
+      use();
+    part& mine = check(*part::last_used.mine, std::max(a, b));
     mine.joined_here.unite(static_cast<Index>(a), static_cast<Index>(b));
   }
 
@@ -299,8 +316,9 @@ class dist_disjoint_set {
  private:
   using lists = std::vector<std::vector<Index>>;
 
-  [[gnu::always_inline]] inline part& check(std::size_t i) const {
-    part& mine = parts_.here();
+  [[gnu::noinline]] void use() const { part::last_used = {parts_, &parts_.here()}; }
+  part& check(std::size_t i) const { return check(parts_.here(), i); }
+  [[gnu::always_inline]] static inline part& check(part& mine, std::size_t i) {
     if (i >= mine.size) [[unlikely]]
       refuse(mine, i);
     return mine;
@@ -326,7 +344,7 @@ class dist_disjoint_set {
     const auto count = static_cast<std::size_t>(members.rank_count());
     while (is_any(mine.joined_here.joined() > 0, members)) {
       lists to(count);
-      // A pair for each, and some more for those that have more than their share.
+      // Room for a pair for each element, if they are evenly spread, and an eighth more.
       for (std::vector<Index>& theirs : to)
         theirs.reserve(mine.joined_here.joined() / count * 9 / 4 + 16);
       mine.joined_here.take_apart([&](Index i, Index root) {
@@ -338,12 +356,14 @@ class dist_disjoint_set {
         for (std::size_t k = 0; k < pairs.size(); k += 2) link(mine, pairs[k], pairs[k + 1]);
     }
   }
-  /// Each round asks for the parents of the parents. They have moved up meanwhile, so that the way
-  /// to the root halves.
+  /// Each round asks the ranks of the parents for the parents of these, or for a root, if they have
+  /// it. They have moved up meanwhile, too, so that few rounds find the roots.
   static void find_roots(part& mine, const team& members) {
     const auto count = static_cast<std::size_t>(members.rank_count());
-    // A parent is less than its child: in the order of the places it has moved already, either to
-    // a root of this rank or to an element of another.
+    // Gives the element at a place the parent of its parent, if the parent is of this rank. True
+    // when that is a root. Places are in the order of the elements, and parents are less than their
+    // children, so the parent has climbed already: to a root of this rank, or to an element of
+    // another one.
     const auto climb = [&](Index place) {
       Index& parent = mine.parents[place];
       if (mine.is_here(parent)) parent = mine.parent(parent);
@@ -379,7 +399,8 @@ class dist_disjoint_set {
           const std::size_t member = mine.layout.member_of(parent);
           const auto at = std::lower_bound(to[member].begin(), to[member].end(), parent);
           above = answers[member][static_cast<std::size_t>(at - to[member].begin())];
-          is_root = mine.layout.member_of(above) == member;  // or that member would have gone on
+          // A member answers with an element of its own only when that is a root (ancestor).
+          is_root = mine.layout.member_of(above) == member;
           found = parent;
           is_known = true;
         }

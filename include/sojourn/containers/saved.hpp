@@ -246,6 +246,7 @@ inline saved_container read_saved(const std::string& path) {
   saved.size = number("size ");
   saved.parts = number("parts ");
   saved.name = value("name ");
+  if (file.peek() != std::ifstream::traits_type::eof()) refuse();
   return saved;
 }
 
@@ -270,8 +271,8 @@ inline std::optional<std::string> first_failure(const std::optional<std::string>
   return std::nullopt;
 }
 
-/// Names of files that belong to what was saved at a path: path.DIGITS.partDIGITS, and
-/// path.DIGITS.new, which a job has left that ended while it saved.
+/// Names of files that belong to what was saved at a path at another time: path.DIGITS.partDIGITS,
+/// and path.DIGITS.new, which a job has left that ended while it saved.
 inline bool is_of_older(std::string_view name, const std::string& path_name,
                         const saved_container& saved) {
   const auto skip = [&](std::string_view text) {
@@ -413,13 +414,14 @@ auto load_by_calls(const std::string& path, const char* kind, const team& member
 
 namespace sojourn {
 
-/// Removes the files of a container that was saved at `path`. One rank calls it, when nobody loads
-/// them any more. Errors: sojourn::error when the file is not a saved container, or cannot be
-/// removed.
+/// Removes the files of a container that was saved at `path`, and what jobs have left there that
+/// ended while they saved. One rank calls it, when nobody loads or saves there any more. Errors:
+/// sojourn::error when the file is not a saved container, or cannot be removed.
 inline void remove_saved(const std::string& path) {
   const containers::saved_container saved = containers::read_saved(path);
   if (std::remove(path.c_str()) != 0) containers::refuse_file("remove", path, errno);
   for (std::size_t i = 0; i < saved.parts; ++i) std::remove(saved.part(path, i).c_str());
+  containers::remove_older(path, saved);
 }
 
 }  // namespace sojourn

@@ -212,10 +212,7 @@ class bundled_calls {
   static bool run_at_once() {
     static_assert(sizeof...(A) == 1 && alignof(payload_type) <= 8 &&
                   sizeof(payload_type) == (sizeof(A) + ...));
-    struct promise {
-      promise() { begin_promise(promise_of_handler::nonblocking, Callee::name()); }
-      ~promise() { end_promise(); }
-    } const lives;
+    const handler_promise lives(promise_of_handler::nonblocking, Callee::name());
     const std::byte* const first = opened.next;
     const auto count = static_cast<std::size_t>(opened.run_end - first) / stride;
     opened.next = opened.run_end;  // before the call, in case it throws

@@ -194,7 +194,14 @@ struct method_target : consumed_target {
         object_here(object);
       }
       [[maybe_unused]] const change_by<decltype(Method), T> changes(object, sizeof(T));
-      return call_method<Method, T, C, R>(object, arguments.get());
+      // Checked mode refuses what such a method sends, however it is called. (Without it, the
+      // promise is open around the whole handler, or the whole batch.)
+      if constexpr (Checked && never_waits) {
+        const handler_promise lives(promise_of_handler::nonblocking, name());
+        return call_method<Method, T, C, R>(object, arguments.get());
+      } else {
+        return call_method<Method, T, C, R>(object, arguments.get());
+      }
     });
   }
 

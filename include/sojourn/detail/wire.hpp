@@ -60,6 +60,14 @@ enum class promise_of_handler : std::uint8_t {
 /// Called before and after such a handler. `called`: the compiler's name for what it calls.
 void begin_promise(promise_of_handler what, const char* called);
 void end_promise();
+/// The same for a block of code.
+class handler_promise {
+ public:
+  handler_promise(promise_of_handler what, const char* called) { begin_promise(what, called); }
+  ~handler_promise() { end_promise(); }
+  handler_promise(const handler_promise&) = delete;
+  handler_promise& operator=(const handler_promise&) = delete;
+};
 
 /// The index of a function in the table of functions that the linker built; and the function of an
 /// index, which is checked against the table's bounds. No address from a message is ever called.

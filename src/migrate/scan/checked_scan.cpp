@@ -164,12 +164,6 @@ class departure_check {
     return code - own.top_low < own.top_high - own.top_low;
   }
 
-  frame_variable variable_of(std::uint64_t at) {
-    const frame* f = frame_of(at);
-    if (f == nullptr) return {};
-    return variable_at("/proc/self/exe", f->code, static_cast<std::int64_t>(at - f->high));
-  }
-
   /// The oldest function of the program among the frames that move.
   std::string activation() {
     std::string name = "?";
@@ -200,7 +194,7 @@ class departure_check {
   void stop_if_named(std::uint64_t at, std::uint64_t word, const char* into, const char* instead) {
     const frame* f = frame_of(at);
     if (f == nullptr) return;
-    frame_variable variable = variable_of(at);
+    const frame_variable& variable = variable_in_frame(*f, at);
     if (variable.is_pointer) stop_in(*f, at, word, into, instead, variable.name);
   }
 

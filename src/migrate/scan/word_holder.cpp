@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "frames/code_owner.hpp"
-#include "frames/debug_info.hpp"
 
 namespace sojourn::detail {
 
@@ -26,14 +25,6 @@ bool knows_variables_at(std::uint64_t code) {
 }
 
 using place = std::pair<std::uint64_t, std::int64_t>;
-
-const frame_variable& variable_in_frame(const frame& f, std::uint64_t at) {
-  static std::map<place, frame_variable> known;
-  const auto offset = static_cast<std::int64_t>(at - f.high);
-  auto [entry, fresh] = known.try_emplace({f.code, offset});
-  if (fresh) entry->second = variable_at(program, f.code, offset);
-  return entry->second;
-}
 
 const frame_variable& variable_in_saved(const frame& f, int reg) {
   static std::map<place, frame_variable> known;
@@ -66,6 +57,14 @@ word_holder holder_in_register(const frame* saver, const frame* end, std::uint64
 }
 
 }  // namespace
+
+const frame_variable& variable_in_frame(const frame& f, std::uint64_t at) {
+  static std::map<place, frame_variable> known;
+  const auto offset = static_cast<std::int64_t>(at - f.high);
+  auto [entry, fresh] = known.try_emplace({f.code, offset});
+  if (fresh) entry->second = variable_at(program, f.code, offset);
+  return entry->second;
+}
 
 word_holder holder_of(const std::vector<frame>& frames, std::uint64_t at, std::uint64_t word) {
   using enum word_holder::kind;

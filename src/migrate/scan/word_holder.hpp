@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "frames/debug_info.hpp"
 #include "frames/stack_frames.hpp"
 
 namespace sojourn::detail {
@@ -29,5 +30,8 @@ struct word_holder {
 /// frames that are younger still may come before them. Remembers what debug information says of a
 /// place.
 word_holder holder_of(const std::vector<frame>& frames, std::uint64_t at, std::uint64_t word);
+
+/// The variable of the frame in which the word at `at` lies. Remembered, too.
+const frame_variable& variable_in_frame(const frame& f, std::uint64_t at);
 
 }  // namespace sojourn::detail
