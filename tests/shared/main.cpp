@@ -164,11 +164,12 @@ std::string text_of(const program_sizes& sizes) {
   return out;
 }
 
-/// What is printed when a check of the protocols ends the process.
+/// What is printed when a check of the protocols, or a fault, ends the process.
 std::string last_words;
-void say_last_words(int) {
-  // Returns to abort(): what was printed before stays.
+void say_last_words(int signal) {
   if (write(STDOUT_FILENO, last_words.data(), last_words.size()) < 0) _exit(3);
+  // Returns to abort(), or to the fault, which ends the process now.
+  std::signal(signal, SIG_DFL);
 }
 
 int run_random(const options& o) {
