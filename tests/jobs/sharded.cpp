@@ -153,7 +153,7 @@ void mistakes_are_named() {
   cells.destroy();
   barrier();
   CHECK_THROWS(error, (void)copy.on(next()));
-  CHECK_THROWS(error, (void)copy.here());  // though it was asked for last
+  CHECK_THROWS(error, (void)copy.here());
   CHECK_THROWS(error, copy.destroy());
   barrier();
 }

@@ -66,8 +66,8 @@ void lmw::departed() {
     page.keeper = page.writer;
     const bool fetching = page.is_being_fetched();
     if (page.writer != x_.me) {
-      // A notice of another rank's stores ends that (learn), unless the page was given away to this
-      // rank after it, which no program does.
+      // An exclusive page is shared when a notice of another rank's stores comes (learn). So this
+      // one was given away to this rank later, and only a page that nobody has used is given away.
       if (page.is_exclusive()) x_.host.refuse(page.writer, "lists a page that this rank alone has");
       if (fetching && holds(rule::drop_fetches_in_flight)) page.outdated = true;
       if (page.has_copy() && holds(rule::drop_at_exclusive)) drop_copy(page);
